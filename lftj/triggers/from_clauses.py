@@ -25,8 +25,8 @@ from lftj.plan.partial_functions import partial_terms
 from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, TriggerProgram, Val
 from lftj.triggers.atoms import AtomColumns, NamedRelations, names_of
 from lftj.triggers.compilation import compiled
+from lftj.triggers.computable import ARITHMETIC, INTEGERS
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation
-from lftj.triggers.lowered import INTEGERS
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.codes import Column, Schema
 from lftj.values.type_table import family_of, in_dictionary, is_nullable
@@ -319,7 +319,7 @@ class _ClauseTranslation:
     def check_arithmetic(self, term: Apply) -> None:
         """Raise `DoesNotFit` unless a term across atoms is a sum or product of integers."""
         types = {part.type for part in (term, *term.args)}
-        if _plain(term.op) not in ("+", "-", "*", "neg") or not {family_of(type_) for type_ in types} <= INTEGERS:
+        if _plain(term.op) not in ARITHMETIC or not {family_of(type_) for type_ in types} <= INTEGERS:
             raise DoesNotFit(f"computes `{term}` across atoms, which is no sum or product of integers")
 
     def column(self, home: AtomColumns, term: Term) -> Var:

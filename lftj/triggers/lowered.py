@@ -4,7 +4,7 @@
     tables       the maps of the program, twins in one, then the indexes by which statements read slices
 
 What a term may hold is arithmetic whose codes are integers and add up as such: `+`, `-`, `*` and negation of numbers,
-decimals and durations. All else about one row was computed before it became an event.
+decimals and durations (computable.py).
 """
 
 from __future__ import annotations
@@ -15,30 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lftj.language.clause import Apply, Parameter, Term, Value, Var
+from lftj.language.clause import Apply, Term, Value, Var
 from lftj.triggers import event_kernel as k
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import DELETION, EVENT, INSERTION, Cmp, Factor, Lift, MapRead, Statement, TriggerProgram, Val
+from lftj.triggers.computable import check_computable
 from lftj.triggers.key_ranges import KeyInterval, interval_of
 from lftj.triggers.lowered_final import lower_final
 from lftj.triggers.twins import Twins, skeleton, twins_of
-from lftj.values.type_table import family_of, to_stored
+from lftj.values.type_table import to_stored
 
 COMPARISONS = {"=": k.EQ, "!=": k.NE, "<": k.LT, "<=": k.LE, ">": k.GT, ">=": k.GE}
 _ARITHMETIC = {"+": k.ADD, "-": k.SUBTRACT, "*": k.MULTIPLY}
-# Types whose codes are integers that arithmetic of the types is arithmetic of.
-INTEGERS = frozenset({"number", "decimal", "duration"})
-
-
-def cannot_compute(term: Term) -> str:
-    """Why a term is none that statements compute; empty if it is one."""
-    if not isinstance(term, Apply):
-        return "a parameter of a query" if isinstance(term, Parameter) else ""
-    if term.op not in (*_ARITHMETIC, "neg"):
-        return f"`{term}`, which is no sum or product"
-    if not {family_of(part.type) for part in (term, *term.args)} <= INTEGERS:
-        return f"`{term}`, which is arithmetic of {term.type}"
-    return next(filter(None, map(cannot_compute, term.args)), "")
 
 
 class TablePlace(NamedTuple):
@@ -76,6 +64,7 @@ class LoweredProgram:
 
     def __post_init__(self) -> None:
         program = self.program
+        check_computable(program)
         self.twins = twins_of(program)
         self.places = {name: TablePlace(i, j) for i, made in enumerate(self.twins) for j, name in enumerate(made.names)}
         self.indexes = [[] for _ in self.twins]
@@ -321,10 +310,9 @@ class _StatementLowering:
             return int(term.name[len(EVENT) :]) if term.name.startswith(EVENT) else self.known[term.name]
         if isinstance(term, Value):
             code = to_stored(term.value, term.type)
-            assert isinstance(code, int), "texts are compared before rows become events"
+            assert isinstance(code, int), "`check_computable` refuses texts"
             return lowered.constant(code)
         assert isinstance(term, Apply), f"{term} is no term of a statement"
-        assert not cannot_compute(term), f"{term} is no arithmetic of integers"
         args = [self.register(arg, use) for arg in term.args]
         if term.op == "neg":
             args.insert(0, lowered.constant(0))

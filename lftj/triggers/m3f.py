@@ -74,7 +74,7 @@ def statement_lines(program: TriggerProgram, sign: int | None = None) -> list[st
     lines = []
     for event, statements in program.statements.items():
         if sign is None or event[0] == sign:
-            lines += _statements(event, statements, program.relations[event[1]])
+            lines += event_lines(event, statements, program.relations[event[1]])
     return lines
 
 
@@ -94,7 +94,8 @@ def definition_text(definition: MapDefinition) -> str:
     return f"map {name_text(definition.name)}[{keys}] = {formula_text(definition.body)}"
 
 
-def _statements(event: tuple[int, str], statements: Sequence[Statement], schema: Schema) -> list[str]:
+def event_lines(event: tuple[int, str], statements: Sequence[Statement], schema: Schema) -> list[str]:
+    """The statements of an event on a relation with this schema, one a line: `on +R(a): m[a] += 1`."""
     sign, relation = event
     names = parameter_names(schema, statements)
     header = f"on {'+' if sign == INSERTION else '-'}{name_text(relation)}({', '.join(map(name_text, names.values()))})"
