@@ -99,7 +99,7 @@ class SumTerm:
     @property
     def constraints_only(self) -> bool:
         """Whether the formula reads no relation: then the term is an if-then-else."""
-        return not any(isinstance(part, AtomFormula) for part in _parts(self.formula))
+        return not any(isinstance(part, AtomFormula) for part in parts_of(self.formula))
 
 
 # --- formulae ---------------------------------------------------------------------------------------------------------
@@ -209,10 +209,11 @@ def sums_of(term: CalculusTerm) -> Iterator[SumTerm]:
                 yield from sums_of(part)
 
 
-def _parts(formula: CalculusFormula) -> Iterator[CalculusFormula]:
+def parts_of(formula: CalculusFormula) -> Iterator[CalculusFormula]:
+    """The atoms and comparisons of a formula, left to right."""
     if isinstance(formula, AndFormula | OrFormula):
         for part in formula.parts:
-            yield from _parts(part)
+            yield from parts_of(part)
     else:
         yield formula
 

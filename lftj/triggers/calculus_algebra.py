@@ -8,9 +8,8 @@ evaluated from left to right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from lftj.errors import Diagnostic, ProgramError
 from lftj.language.clause import Apply, Term, Value, Var
 from lftj.language.functors import FUNCTORS
 from lftj.language.signature import EACH, SAME
@@ -34,109 +33,77 @@ from lftj.triggers.calculus import (
     term_variables,
 )
 from lftj.triggers.calculus_reader import CalculusProgram
+from lftj.triggers.calculus_types import TypeScope, check_types
 from lftj.triggers.compilation import Top
-from lftj.values.codes import Schema
-
-# The types of variables, by name.
-Types = dict[str, str]
 
 
 def tops(program: CalculusProgram) -> dict[str, Top]:
-    """The queries of a program for `compilation.compiled`."""
+    """The queries of a program for `compilation.compiled`. Raises ProgramError where types conflict."""
     made: dict[str, Top] = {}
     for query in program.queries:
-        types = variable_types(query.term, program.relations)
+        scope = check_types(query, program.relations)
         names = [key.name for key in query.keys]
-        body = term_formula(query.term, names, types)
-        made[query.name] = tuple(Var(name, types.get(name, "number")) for name in names), body
+        body = term_formula(query.term, names, scope)
+        made[query.name] = tuple(Var(name, scope.of(name)) for name in names), body
     return made
 
 
-def variable_types(term: CalculusTerm, relations: Mapping[str, Schema]) -> Types:
-    """The type that each variable has from the columns it stands in; others are numbers."""
-    types: Types = {}
-
-    def formula(part: CalculusFormula) -> None:
-        match part:
-            case AtomFormula(relation, args):
-                for arg, kind in zip(args, relations[relation].types, strict=True):
-                    types.setdefault(arg.name, kind)
-            case AndFormula(parts) | OrFormula(parts):
-                for inner in parts:
-                    formula(inner)
-
-    def within(outer: CalculusTerm) -> None:
-        for found in sums_of(outer):
-            formula(found.formula)
-            within(found.term)
-
-    within(term)
-    return types
-
-
-def term_formula(term: CalculusTerm, bound: Iterable[str], types: Types) -> Formula:
+def term_formula(term: CalculusTerm, bound: Iterable[str], scope: TypeScope) -> Formula:
     """A term as a formula, under its bound variables."""
     known = frozenset(bound)
     if next(sums_of(term), None) is None and not isinstance(term, ProductTerm):
-        return Val(plain_term(term, types))
+        return Val(plain_term(term, scope))
     match term:
         case ProductTerm(parts):
-            return Mul(tuple(term_formula(part, known, types) for part in parts))
+            return Mul(tuple(term_formula(part, known, scope) for part in parts))
         case PlusTerm(parts):
-            return Add(tuple(term_formula(part, known, types) for part in parts))
+            return Add(tuple(term_formula(part, known, scope) for part in parts))
         case SumTerm(inner, formula):
-            inside = term_formula(inner, safe(formula, known), types)
-            return AggSum((), Mul((formula_formula(formula, known, types), inside)))
+            within = scope.inside(formula, known)
+            inside = term_formula(inner, safe(formula, known), within)
+            return AggSum((), Mul((formula_formula(formula, known, within), inside)))
     raise AssertionError(f"{term} holds a Sum, which `calculus.check` refuses")
 
 
-def plain_term(term: CalculusTerm, types: Types) -> Term:
+def plain_term(term: CalculusTerm, scope: TypeScope) -> Term:
     """A term without Sums."""
     match term:
         case VariableTerm(name):
-            return Var(name, types.get(name, "number"))
+            return Var(name, scope.of(name))
         case ConstantTerm(value):
             return Value(value, "symbol" if isinstance(value, str) else "number")
         case ProductTerm(parts) | PlusTerm(parts):
             op = "*" if isinstance(term, ProductTerm) else "+"
-            made = plain_term(parts[0], types)
+            made = plain_term(parts[0], scope)
             for part in parts[1:]:
-                other = plain_term(part, types)
+                other = plain_term(part, scope)
                 made = Apply(op, (made, other), made.type)
             return made
         case CallTerm(function, args):
-            if function not in FUNCTORS:
-                what = f"there is no built-in function `{function}`"
-                why, remedy = "what is summed over rows is written Sum(term, formula)", "`lftj functors` lists them"
-                raise ProgramError([Diagnostic(what, term.span, why=why, remedy=remedy)])
             signature = FUNCTORS[function]
-            if not signature.accepts(len(args)):
-                what = f"`{function}` does not take {len(args)} arguments"
-                why, remedy = f"it is {signature}", "give those it takes"
-                raise ProgramError([Diagnostic(what, term.span, why=why, remedy=remedy)])
-            given = tuple(plain_term(arg, types) for arg in args)
+            given = tuple(plain_term(arg, scope) for arg in args)
             kind = given[0].type if signature.result in (SAME, EACH) else signature.result
             return Apply(function, given, kind)
     raise AssertionError(f"{term} holds a Sum")
 
 
-def formula_formula(formula: CalculusFormula, bound: frozenset[str], types: Types) -> Formula:
+def formula_formula(formula: CalculusFormula, bound: frozenset[str], scope: TypeScope) -> Formula:
     """A formula of the calculus as one of the algebra, under its bound variables."""
     match formula:
         case TruthFormula(value):
             return Mul() if value else Add()
         case AtomFormula():
-            return _atom(formula, types)
+            return _atom(formula, scope)
         case ConstraintFormula():
-            return _constraint(formula, bound, types)
+            return _constraint(formula, bound, scope)
         case OrFormula(parts):
-            return Add(tuple(formula_formula(part, bound, types) for part in parts))
+            return Add(tuple(formula_formula(part, bound, scope) for part in parts))
         case AndFormula(parts):
             made, known, todo = [], bound, list(parts)
             while todo:
                 part = next((part for part in todo if _ready(part, known)), todo[0])
                 todo.remove(part)
-                made.append(formula_formula(part, known, types))
+                made.append(formula_formula(part, known, scope))
                 known = safe(part, known)
             return Mul(tuple(made))
 
@@ -155,12 +122,12 @@ def _ready(formula: CalculusFormula, known: frozenset[str]) -> bool:
     return True
 
 
-def _atom(atom: AtomFormula, types: Types) -> Formula:
+def _atom(atom: AtomFormula, scope: TypeScope) -> Formula:
     """A relation over distinct variables: one that occurs again is compared."""
     args: list[Var | Value] = []
     compares: list[Formula] = []
     for i, arg in enumerate(atom.args):
-        var = Var(arg.name, types.get(arg.name, "number"))
+        var = Var(arg.name, scope.of(arg.name))
         if var in args:
             again = Var(f"{arg.name}''{i}", var.type)
             compares.append(Cmp("=", var, again))
@@ -170,10 +137,10 @@ def _atom(atom: AtomFormula, types: Types) -> Formula:
     return Mul((rel, *compares)) if compares else rel
 
 
-def _constraint(constraint: ConstraintFormula, bound: frozenset[str], types: Types) -> Formula:
+def _constraint(constraint: ConstraintFormula, bound: frozenset[str], scope: TypeScope) -> Formula:
     """A comparison, or the lift of the variable that it gives a value."""
     if constraint.op == "=":
         for var, term in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
             if isinstance(var, VariableTerm) and var.name not in bound:
-                return Lift(Var(var.name, types.get(var.name, "number")), plain_term(term, types))
-    return Cmp(constraint.op, plain_term(constraint.left, types), plain_term(constraint.right, types))
+                return Lift(Var(var.name, scope.of(var.name)), plain_term(term, scope))
+    return Cmp(constraint.op, plain_term(constraint.left, scope), plain_term(constraint.right, scope))

@@ -83,6 +83,7 @@ def test_other_spellings():
         ("q[] = Sum(1, R(x)) q[] = 1", "`q` is defined twice", "1:20"),
         ("q[] = Sum(1 R(x))", "`R` cannot stand here", "1:13"),
         ("q[] = Sum(frob(x), R(x))", "there is no built-in function `frob`", "1:11"),
+        ("q[] = Sum(max(), R(x))", "`max` does not take 0 arguments", "1:11"),
         ("q[] = Sum(1, R(x)", "the text ends too early", "1:18"),
     ],
 )
@@ -94,6 +95,58 @@ def test_errors_say_what_and_where(text, what, place):
     assert str(found.span) == f"<calculus>:{place}"
     assert found.why
     assert found.remedy
+
+
+TYPED = "relation R(x: {0})\nrelation S(x: {1})\n"
+
+
+@pytest.mark.parametrize(
+    ("types", "query", "what", "place"),
+    [
+        (("number", "symbol"), "q[] = Sum(x, R(x) and S(x))", "`x` is symbol here, as column `x` of `S`", "3:25"),
+        (("symbol", "date"), "q[] = Sum(1, R(x) or S(x))", "`x` is date here, as column `x` of `S`", "3:24"),
+        (("date", "number"), "q[x] = Sum(1, R(x)) + Sum(1, S(x))", "and date elsewhere", "3:32"),
+        (("symbol", "number"), "q[] = Sum(x, R(x))", "and `x` is symbol", "3:11"),
+        (("number?", "number"), "q[] = Sum(x, R(x))", "and `x` is number?", "3:11"),
+        (("float", "number"), "q[] = Sum(x + 1, R(x))", "and `x` is float", "3:11"),
+        (("symbol", "number"), "q[] = Sum(2 * x, R(x))", "`*` takes numbers", "3:15"),
+        (("symbol", "number"), "q[] = Sum(1, R(x) and x < 3)", "`x` is symbol, and `3` is number", "3:23"),
+        (("symbol", "number"), "q[] = Sum(y, R(x) and y = x)", "and `y` is symbol", "3:11"),
+        (("date", "number"), "q[] = Sum(1, R(x) and S(y) and x < y)", "`x` is date, and `y` is number", "3:32"),
+        (("decimal(8,2)", "number"), "q[] = Sum(x + y, R(x) and S(y))", "`x` is decimal(8,2), and `y`", "3:11"),
+        (("decimal(8,2)", "number"), "q[] = Sum(x * x + x, R(x))", "`x * x` is decimal(18,4), and `x`", "3:11"),
+        (("duration", "number"), "q[] = Sum(x * x, R(x))", "`*` has no meaning for duration and duration", "3:11"),
+        (("number", "number"), "q[] = Sum(strlen(x), R(x))", "`strlen` takes symbol, and `x` is number", "3:18"),
+        (("symbol", "number"), "q[] = Sum(1, R(x) and max(x, 2) = x)", "`x` is symbol, and `2` is number", "3:27"),
+    ],
+)
+def test_types_that_conflict_have_their_place(types, query, what, place):
+    with pytest.raises(ProgramError) as error:
+        tops(parsed(TYPED.format(*types) + query))
+    (found,) = error.value.diagnostics
+    assert found.what.startswith("type conflict: ")
+    assert what in found.what
+    assert str(found.span) == f"<calculus>:{place}"
+    assert found.why
+    assert found.remedy
+
+
+@pytest.mark.parametrize(
+    ("types", "query", "key"),
+    [
+        (("number", "symbol"), "q[] = Sum(x, R(x)) + Sum(1, S(x))", ""),
+        (("symbol", "date"), "q[d] = Sum(1, R(x) and S(d))", "date"),
+        (("symbol", "number"), "q[d] = Sum(1, R(x) and x = y and y = d)", "symbol"),
+        (("symbol", "number"), "q[d] = Sum(Sum(1, d = x), R(x))", "symbol"),
+        (("number?", "number"), "q[x] = Sum(1, R(x) and S(x))", "number?"),
+        (("decimal(8,2)", "decimal(4,2)"), "q[] = Sum(x + y * 2, R(x) and S(y))", ""),
+        (("duration", "number"), "q[] = Sum(x * y, R(x) and S(y))", ""),
+        (("symbol", "number"), "q[] = Sum(strlen(x) + y, R(x) and S(y))", ""),
+    ],
+)
+def test_variables_have_the_types_of_what_they_are_equal_to(types, query, key):
+    keys, _ = tops(parsed(TYPED.format(*types) + query))["q"]
+    assert "".join(var.type for var in keys) == key
 
 
 def test_orders_and_lines_in_the_calculus():

@@ -27,6 +27,7 @@ from lftj.triggers.calculus import (
 )
 from lftj.triggers.calculus_algebra import term_formula
 from lftj.triggers.calculus_reader import parsed_term
+from lftj.triggers.calculus_types import TypeScope
 from lftj.triggers.evaluation_order import in_order
 from lftj.triggers.event_delta import delta
 from lftj.triggers.extraction import extracted
@@ -51,7 +52,7 @@ def agree(left, right, rows):
     value = term_value(left, there, {})
     assert term_value(right, there, {}) == value
     for side in (left, right):
-        formula = term_formula(side, (), {})
+        formula = term_formula(side, (), TypeScope())
         assert algebra_value(formula, there) == value
         assert sum(algebra_value(in_turn(monomial), there) for monomial in polynomial(formula, ())) == value
         for monomial in polynomial(formula, ()):
@@ -167,7 +168,7 @@ def test_deltas_of_insertions_and_deletions(term, rows, data):
     row = tuple(data.draw(st.integers(0, 2)) for _ in ROW[name])
     assume(sign == INSERTION or there[name][row])
     at = {f"@{i}": v for i, v in enumerate(row)}
-    formula = AggSum((), Add(tuple(map(in_turn, polynomial(term_formula(term, (), {}), ())))))
+    formula = AggSum((), Add(tuple(map(in_turn, polynomial(term_formula(term, (), TypeScope()), ())))))
     change = algebra_value(delta(formula, sign, name, ROW[name]), there, at)
     before = algebra_value(formula, there)
     there[name][row] += sign
@@ -181,7 +182,7 @@ r, u, v, w, x, y, z, q = map(var, "ruvwxyzq")
 
 def monomial_of(text, bound=()):
     """The only monomial of a term."""
-    (monomial,) = polynomial(term_formula(parsed_term(text), {b.name for b in bound}, {}), bound)
+    (monomial,) = polynomial(term_formula(parsed_term(text), {b.name for b in bound}, TypeScope()), bound)
     return monomial
 
 
@@ -255,7 +256,7 @@ def test_constraints_only_terms_stay_in_place():
 
 def test_the_delta_of_the_papers_self_join():
     """+-Sum(u * z, R(v, z)) +-Sum(x * v, R(x, u)) + (if u = v then u * v else 0), with the row (u, v) = (@0, @1)."""
-    formula = term_formula(parsed_term("Sum(x * z, R(x, y) and R(y, z))"), (), {})
+    formula = term_formula(parsed_term("Sum(x * z, R(x, y) and R(y, z))"), (), TypeScope())
     a, b = ROW["R"]
     for sign in (INSERTION, DELETION):
         found = [unified(m, (a, b)).monomial for m in polynomial(delta(formula, sign, "R", (a, b)), (a, b))]
