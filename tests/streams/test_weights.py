@@ -173,7 +173,7 @@ def test_totals_of_any_weights(rng: Random, kind: str, op: str) -> None:
         )
         if held and not rng.randrange(3):
             row = rng.choice(sorted(held))
-            change = {row: -held[row]}
+            change = {row: min(max(-held[row], -(2**63)), 2**63 - 1)}
         after = plain.add(held, change)
         note(f"{change}")
         counts = {key: sum(of.values()) for key, of in plain.groups(after, (0,)).items()}
