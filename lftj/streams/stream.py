@@ -164,13 +164,11 @@ class Stream:
         The columns of this stream, then those of the other that are no key. Weights multiply. Null agrees with nothing,
         in the other joins too.
         """
-        left, right = self._without_null_keys(other, on)
+        left, right = self._without_null_keys(other, *self._keys(other, on))
         return left._joined(right, on, Join)
 
-    def _without_null_keys(self, other: Stream, on: On) -> tuple[Stream, Stream]:
+    def _without_null_keys(self, other: Stream, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Stream, Stream]:
         """The two streams, one of them without the rows whose keys hold null, so that these match nothing."""
-        self._same_circuit(other)
-        left, right = self._keys(other, on)
         theirs = [i for i in right if is_nullable(other._node.columns[i].type)]
         mine = [
             i for i, j in zip(left, right, strict=True) if is_nullable(self._node.columns[i].type) and j not in theirs
@@ -188,7 +186,6 @@ class Stream:
 
     def _joined(self, other: Stream, on: On, kind: Callable[..., Join]) -> Stream:
         """A join of some kind, made of its keys, columns and arities. Null agrees with null in it, as in a group."""
-        self._same_circuit(other)
         left, right = self._keys(other, on)
         kept = [i for i in range(other._node.arity) if i not in right]
         columns = (*self._node.columns, *(other._node.columns[i] for i in kept))
@@ -204,6 +201,8 @@ class Stream:
         return self._made(kind((left, right), out, (self._node.arity, other._node.arity)), columns, other)
 
     def _keys(self, other: Stream, on: On) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The places of the columns that rows agree in: of this stream, and of the other."""
+        self._same_circuit(other)
         if not isinstance(on, str | Mapping | Sequence):
             raise refused("on", on, "it names the columns that rows agree in", 'give "id", ["a", "b"] or {"a": "id"}')
         pairs = (
@@ -222,11 +221,13 @@ class Stream:
 
     def semijoin(self, other: Stream, on: On) -> Stream:
         """The rows that agree with some row of the other in columns; weights stay."""
-        mine, theirs = self._without_null_keys(other, on)
-        left, right = self._keys(other, on)
-        # By their names on the left: a column of the right may be the key of several of these.
-        names = (self._node.columns[i].name for i in left)
-        columns = tuple(Column(name, other._node.columns[i].type) for name, i in zip(names, right, strict=True))
+        return self._semijoined(other, *self._keys(other, on))
+
+    def _semijoined(self, other: Stream, left: tuple[int, ...], right: tuple[int, ...]) -> Stream:
+        """The rows that agree with some row of the other in columns by their places."""
+        mine, theirs = self._without_null_keys(other, left, right)
+        # One column may be several keys, so that names of columns do not do.
+        columns = tuple(Column(f"·{i}", other._node.columns[place].type) for i, place in enumerate(right))
         keys = theirs._made(Project(right), columns).distinct()
         out = tuple((LEFT, i) for i in range(self._node.arity))
         join = Join((left, tuple(range(len(right)))), out, (self._node.arity, len(right)))
@@ -252,11 +253,10 @@ class Stream:
                 columns[i] = Column(columns[i].name, with_null(columns[i].type))
         if tuple(columns) != tuple(joined._node.columns):
             joined = joined._made(Project(tuple(range(len(columns)))), tuple(columns))
-        back = {other._node.columns[j].name: self._node.columns[i].name for i, j in zip(left, right, strict=True)}
+        names = {self._node.columns[i].name: other._node.columns[j].name for i, j in zip(left, right, strict=True)}
+        alone = other - other._semijoined(self, right, left)
         return (
-            joined
-            + self._filled(self.antijoin(other, on), joined, {}, fill)
-            + self._filled(other.antijoin(self, back), joined, {new: old for old, new in back.items()}, fill)
+            joined + self._filled(self.antijoin(other, on), joined, {}, fill) + self._filled(alone, joined, names, fill)
         )
 
     def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:

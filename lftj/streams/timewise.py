@@ -118,14 +118,14 @@ def interval_join(stream: Stream, other: Stream, on: On, time: object, within: o
         )
     times = _time(stream, time[LEFT]), _time(other, time[RIGHT])
     kind: Callable[..., IntervalJoin] = partial(IntervalJoin, times=times, within=(low, high))
-    left, right = stream._without_null_keys(other, on)
+    left, right = stream._without_null_keys(other, *stream._keys(other, on))
     return left._joined(right, on, kind)
 
 
 def lookup(stream: Stream, other: Stream, on: On) -> Stream:
     """`Stream.lookup`: the changes joined with the other's value, added up."""
     _outside(stream, "lookup")
-    changes, there = stream.differentiate()._without_null_keys(other, on)
+    changes, there = stream.differentiate()._without_null_keys(other, *stream._keys(other, on))
     found = changes._joined(there, on, Lookup)
     return found.integrate()
 

@@ -83,6 +83,12 @@ def test_names_can_be_exchanged() -> None:
 
 def test_a_column_may_be_the_key_of_two_others() -> None:
     circuit = streams.Circuit()
-    a, b = circuit.input("a", k=int, v=int), circuit.input("b", id=int)
-    circuit.output("o", a.semijoin(b, on={"k": "id", "v": "id"}))
-    assert circuit.step({"a": [(1, 1), (1, 2), (3, 3)], "b": [(1,), (2,)]})["o"] == {(1, 1): 1}
+    a, b = circuit.input("a", k=int, v=int), circuit.input("b", id=int, w=int)
+    on, fill = {"k": "id", "v": "id"}, {"k": 0, "v": 0, "w": -1}
+    circuit.output("semi", a.semijoin(b, on))
+    circuit.output("full", a.full_join(b, on, fill=fill))
+    given = {"a": [(1, 1), (1, 2), (3, 3)], "b": [(1, 10), (2, 20)]}
+    for made in (circuit, circuit.incremental()):
+        found = made.step(given)
+        assert found["semi"] == {(1, 1): 1}
+        assert found["full"] == {(1, 1, 10): 1, (1, 2, -1): 1, (3, 3, -1): 1, (2, 2, 20): 1}
