@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.time_types import Timestamp
-from lftj.values.type_table import FAMILIES, family_of, type_of
+from lftj.values.type_table import FAMILIES, family_of, type_of, without_null
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = "number", "unsigned", "float", "symbol"
 BOOL, DATE, TIMESTAMP, DURATION, DECIMAL = "bool", "date", "timestamp", "duration", "decimal"
@@ -90,6 +90,11 @@ def meet(one: frozenset[str], two: frozenset[str]) -> frozenset[str]:
                 both.add(joint)
     # Beside one of its types the name of a family says nothing.
     return frozenset(n for n in both if not (n == DECIMAL and any(o != n and family_of(o) == n for o in both)))
+
+
+def comparable(one: str, two: str) -> bool:
+    """Whether values of two types can be equal, null aside."""
+    return bool(meet(frozenset({without_null(one)}), frozenset({without_null(two)})))
 
 
 def _joint(name: str, other: str) -> str:

@@ -124,7 +124,7 @@ def conditions_of(columns: Columns, text: str) -> tuple[Compare, ...]:
 def _over_columns(conditions: tuple[Compare, ...], names: Collection[str]) -> tuple[Compare, ...]:
     """Conditions on columns alone: a variable that an equation gives a value, as in `z = v + 1`, becomes that term.
 
-    The equation becomes `v + 1 = v + 1`, so that a row for which the term has no value is in error as before.
+    The equation becomes `v + 1 = v + 1`, so that a row for which the term has no value is still in error.
     """
     while found := next(filter(None, (definition(condition, names) for condition in conditions)), None):
         variable, term = found

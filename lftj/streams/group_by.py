@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lftj.streams.stream import Stream
 
 LINEAR = ("count", "sum", "mean")
-# Names of columns within an aggregate: no column of a user begins with a dot.
+# Names of columns within an aggregate: no name in an expression begins with a dot.
 # A count that nobody asked for.
 ROWS = "·rows"
 # A value that is counted once, as a code, and which of several counts it is for.

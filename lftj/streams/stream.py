@@ -15,7 +15,7 @@ from lftj.errors import DataError
 from lftj.language.clause import Term, Value, Var
 from lftj.language.null import is_null
 from lftj.language.terms import here
-from lftj.language.types import meet
+from lftj.language.types import comparable
 from lftj.streams.distinct import Distinct
 from lftj.streams.expressions import Map, check_names, checked_value, filtered, mapped, unknown_column
 from lftj.streams.functions import applied
@@ -23,7 +23,7 @@ from lftj.streams.integral import ascending
 from lftj.streams.join import LEFT, RIGHT, Join
 from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Negate, Operator, Plus, Project
 from lftj.values.codes import Column
-from lftj.values.type_table import is_nullable, with_null, without_null
+from lftj.values.type_table import is_nullable, with_null
 
 if TYPE_CHECKING:
     from lftj.streams.graph import Graph, Node
@@ -211,7 +211,7 @@ class Stream:
         left, right = self._places(list(pairs)), other._places(list(pairs.values()))
         for i, j in zip(left, right, strict=True):
             one, two = self._node.columns[i], other._node.columns[j]
-            if not meet(frozenset({without_null(one.type)}), frozenset({without_null(two.type)})):
+            if not comparable(one.type, two.type):
                 raise DataError(
                     f"`{one.name}` is of type {one.type}, `{two.name}` of type {two.type}",
                     why="rows are joined where these columns are equal",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language.functors import FUNCTORS
 from lftj.language.signature import EACH, SAME
-from lftj.language.types import DECIMAL, DURATION, NUMBER, SYMBOL, decimal_of, meet, scale_of
+from lftj.language.types import DECIMAL, DURATION, NUMBER, SYMBOL, comparable, decimal_of, scale_of
 from lftj.triggers.calculus import (
     AtomFormula,
     CalculusFormula,
@@ -36,7 +36,7 @@ from lftj.triggers.calculus import (
 from lftj.triggers.computable import INTEGERS
 from lftj.values.codes import Schema
 from lftj.values.decimal_type import DIGITS
-from lftj.values.type_table import family_of, is_nullable, without_null
+from lftj.values.type_table import family_of, is_nullable
 
 
 class VariableType(NamedTuple):
@@ -152,7 +152,7 @@ class _Types:
         """The arguments of a relation have the types of its columns."""
         for arg, column in zip(atom.args, self.scope.relations[atom.relation].columns, strict=True):
             known = self.scope.types[arg.name]
-            if not _alike(known.type, column.type):
+            if not comparable(known.type, column.type):
                 self.conflict(
                     f"`{arg}` is {column.type} here, as column `{column.name}` of `{atom.relation}`, and {known.type} "
                     "elsewhere",
@@ -177,7 +177,7 @@ class _Types:
     def one_type(self, parts: Sequence[CalculusTerm], kinds: Sequence[str], place: Span, why: str) -> str:
         """The type that all terms have."""
         for part, kind in zip(parts[1:], kinds[1:], strict=True):
-            if kind and kinds[0] and not _alike(kinds[0], kind):
+            if kind and kinds[0] and not comparable(kinds[0], kind):
                 what = f"`{parts[0]}` is {kinds[0]}, and `{part}` is {kind}"
                 return self.conflict(what, parts[0], place, why)
         return kinds[0] if all(kinds) else ""
@@ -210,7 +210,7 @@ class _Types:
             if family_of(kind) not in takes:
                 taken = " or ".join(sorted(takes))
                 return self.conflict(f"`{function}` takes {taken}, and `{arg}` is {kind}", arg, place)
-            if wanted == SAME and not _alike(kinds[0], kind):
+            if wanted == SAME and not comparable(kinds[0], kind):
                 return self.one_type(args, kinds, place, f"`{function}` takes values of one type")
         return kinds[0] if signature.result in (SAME, EACH) else signature.result
 
@@ -241,11 +241,6 @@ def _places(term: CalculusTerm) -> Iterator[Span]:
     elif isinstance(term, ProductTerm | PlusTerm):
         for part in term.parts:
             yield from _places(part)
-
-
-def _alike(one: str, two: str) -> bool:
-    """Whether values of two types can be compared, and added up where they are numbers."""
-    return bool(meet(frozenset({without_null(one)}), frozenset({without_null(two)})))
 
 
 def _adds_up(kind: str) -> bool:

@@ -17,6 +17,7 @@ from lftj.language.functors import FUNCTORS
 from lftj.language.notation import UnknownEscapeError, symbol_value
 from lftj.language.source import Source
 from lftj.language.tables import lalr
+from lftj.language.types import comparable
 from lftj.triggers.algebra import (
     DELETION,
     EVENT,
@@ -41,7 +42,7 @@ from lftj.triggers.m3f import common_type, term_text
 from lftj.triggers.m3f_final import final_of
 from lftj.triggers.syntax_error import parse_tree
 from lftj.values.codes import Column, Schema
-from lftj.values.type_table import is_type, to_stored, type_of, without_null
+from lftj.values.type_table import is_type, to_stored, type_of
 from lftj.values.value_type import Misfit
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class _ProgramReader:
             ]
         pairs += [(factor.left, factor.right, "") for factor in statement.factors if isinstance(factor, Cmp)]
         for one, two, of in pairs:
-            if without_null(one.type) != without_null(two.type):
+            if not comparable(one.type, two.type):
                 raise self.error(
                     tree,
                     f"type conflict: `{term_text(one, names)}` is {one.type}, "
