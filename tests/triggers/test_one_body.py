@@ -70,8 +70,9 @@ def random_blocks(rng: Random) -> list[tuple[str, int, list[tuple[Any, ...]]]]:
     def row(name: str) -> tuple[Any, ...]:
         if name == "o":
             return rng.randrange(3), rng.randrange(2)
-        unsigned = rng.choice((0, 1, 5, BIG)) if rng.random() < 0.1 else rng.randrange(4)
-        return rng.randrange(3), rng.randrange(9), rng.randrange(5, 9), unsigned, rng.choice((0.5, 2.0))
+        if rng.random() < 0.05:
+            return 2, 8, 6, BIG, 0.5  # one row: no unsigned holds the sum of two
+        return rng.randrange(3), rng.randrange(9), rng.randrange(5, 9), rng.randrange(4), rng.choice((0.5, 2.0))
 
     blocks = []
     for _ in range(rng.choice((1, 1, 4))):
