@@ -41,6 +41,7 @@ from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
+from lftj.language.null import is_without_null
 from lftj.maintain.commit import Commit
 from lftj.maintain.commit_stats import stats_of
 from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
@@ -414,8 +415,13 @@ class Transaction:
         if self._phase is not _OPEN:
             raise self._misuse()
         state = self._program or self._evaluator.state
-        # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
-        taken = {name: r for name, r in self._evaluator.state.relations.items() if name not in self._dropped}
+        # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it. The rows
+        # of `p` without null always have the same name.
+        taken = {
+            name: relation
+            for name, relation in self._evaluator.state.relations.items()
+            if name not in self._dropped and not is_without_null(name)
+        }
         symbols = self._evaluator.symbols
         added = extended(state, program, options, self._database._new, symbols, taken=taken)
         for head in added.heads.intersection(self._batches):

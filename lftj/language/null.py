@@ -322,6 +322,11 @@ def _read_known(atom: BodyAtom, places: list[int], schema: Schema, known: dict[s
     return replace(atom, predicate=name)
 
 
+def is_without_null(name: str) -> bool:
+    """Whether a relation of that name has the rows of another one without null."""
+    return name.startswith(INTERNAL) and KNOWN in name
+
+
 def schema_of(clause: Clause) -> Schema:
     """The schema of a relation without null, from its clause."""
     columns = tuple(Column(v.name, v.type) for v in clause.head_args if isinstance(v, Var))

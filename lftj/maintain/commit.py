@@ -246,7 +246,11 @@ class Commit:
         self._stale = set(before.stale)
         program = self._program
         if program is not None:
-            relations = {name: relations.get(name, relation) for name, relation in program.relations.items()}
+            # The rows without null of a relation that was dropped and declared anew may have other columns.
+            relations = {
+                name: held if (held := relations.get(name)) is not None and held.schema == relation.schema else relation
+                for name, relation in program.relations.items()
+            }
             kept = set(strata.clauses)
             evaluations = {
                 clause: done

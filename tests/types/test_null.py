@@ -382,3 +382,52 @@ def test_groups_of_null_stay_where_braces_compute_texts_and_count(maintain: str)
         tx.erase("r", [(None, "xy", 1, 1), (1, "x", 1, 2)])
     assert {*db["total"]} == {(None, 6), (3, 1)}
     assert {*tx.delta["total"].erased} == {(None, 2), (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "rows", "changed"),
+    [
+        ("h[x] = min v : { n(x, v) }.", [(1, 2)], [(1, 2), (2, 5)]),
+        ("h[x] = max v : { n(x, v) }.", [(1, 3)], [(1, 3), (2, 5)]),
+        ("h[x] = cat s : { m(x, s) }.", [(1, "ab")], [(1, "ab")]),
+        ("h(x) :- n(x, _), !o(x).", [(1,)], [(2,)]),
+    ],
+)
+def test_a_rule_over_rows_without_null_is_replaced_in_one_transaction(
+    rule: str, rows: list[Any], changed: list[Any]
+) -> None:
+    """The rows without null had left the state with the rule, and were taken for a relation that was there."""
+    facts = """
+        .decl n(x:number, v:number?)  n(1, 2). n(1, 3). n(1, null).
+        .decl m(x:number, s:symbol?)  m(1, "a"). m(1, "b"). m(1, null).
+        .decl o(x:number?)            o(null).
+    """
+    db = lftj.Database(facts + rule)
+    for expected in (rows, changed, changed):
+        with db.transaction() as tx:
+            tx.remove_rules("h")
+            tx.rules(rule)
+            if expected == changed:
+                tx.insert("n", [(2, 5), (2, None)])
+                tx.insert("o", [(1,)])
+        assert list(db["h"]) == expected
+    with db.transaction() as tx:
+        tx.insert("n", [(3, 4)])
+        tx.insert("m", [(3, "c")])
+    assert (3,) in {row[:1] for row in tx.delta["h"].inserted}
+
+
+def test_rows_without_null_of_a_table_that_is_dropped_and_created_anew() -> None:
+    """They have the name they had, and other columns."""
+    db = lftj.Database()
+    db.sql("create table n (x bigint primary key, v bigint)")
+    db.sql("insert into n values (1, 2), (2, null)")
+    db.rules("h[x] = min v : { n(x, v) }.")
+    assert list(db["h"]) == [(1, 2)]
+    with db.transaction() as tx:
+        tx.remove_rules("h")
+        tx.sql("drop table n")
+        tx.sql("create table n (x bigint primary key, v bigint, w bigint not null)")
+        tx.sql("insert into n values (1, 7, 1), (2, null, 1)")
+        tx.rules("h[x] = min v : { n(x, v, _) }.")
+    assert list(db["h"]) == [(1, 7)]
