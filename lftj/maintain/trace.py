@@ -168,7 +168,8 @@ class Trace:
         for evaluation in evaluations:
             # Of a clause that computes texts, the first part: what the others will read is not there yet.
             *_, first = evaluation.parts()
-            rules.append(_rule(*planned_trace(step.evaluator, first.clause), None))
+            traced = first.clause if first.split is None else first.split.inner
+            rules.append(_rule(*planned_trace(step.evaluator, traced), None))
         return found | {"rules": rules}
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:

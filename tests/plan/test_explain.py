@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 import lftj
 
 PROGRAM = """
@@ -308,3 +310,21 @@ def test_memory_names_what_traces_keep() -> None:
     assert set(after["total"]) == {"pages"}
     parts = sum(size for name, sizes in after.items() for size in sizes.values() if name != "total")
     assert parts <= after["total"]["pages"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        'lab(k, n) :- s(k, n), contains("a", k).',
+        'lab(k, n) :- s(k, n), !contains("b", k).',
+        'lab(k, n) :- s(k, n), match("a.*", k).',
+        'lab(cat(k, "b"), n) :- s(k, n), contains("a", k), s(cat(k, "a"), _).',
+    ],
+)
+def test_conditions_on_texts_are_explained_before_they_are_evaluated(rule: str) -> None:
+    """How the trace would be kept was planned of the whole clause, whose texts no join sees."""
+    db = lftj.Database(f'.decl s(k:symbol, n:number)  s("a", 1). s("aa", 2). {rule}')
+    before = db.explain()
+    assert rule in before
+    assert list(db["lab"])
+    assert db.explain().data["strata"][0]["upkeep"]["by"] == before.data["strata"][0]["upkeep"]["by"]
