@@ -105,7 +105,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         dependencies.rule(rule, clauses)
         typed += clauses
     found = components(dependencies.reads)
-    along = _recursion(found, typed, names, known, dependencies, before, findings)
+    along = _recursion(found, typed, names, dependencies, before, findings)
     findings.raise_if_failed()
 
     facts: dict[str, dict[tuple[Any, ...], None]] = {}
@@ -216,7 +216,6 @@ def _recursion(
     found: list[tuple[str, ...]],
     typed: list[TypedClause],
     names: Names,
-    known: Mapping[str, Schema],
     dependencies: Dependencies,
     before: Sequence[Clause],
     findings: Findings,
@@ -224,7 +223,7 @@ def _recursion(
     """Infer the types, and refuse the recursion that cannot be evaluated; the components that go key by key."""
 
     def functional(name: str) -> bool:
-        return names.relations[name].functional if name in names.relations else known[name].functional
+        return name in names.relations and names.relations[name].functional
 
     best = {clause.head for clause in before if clause.best} | {clause.head.name for clause in typed if clause.best}
     along = [

@@ -35,6 +35,7 @@ from lftj.language.types import (
     DATE,
     DECIMAL,
     DURATION,
+    FLOAT,
     INTEGRAL,
     LITERAL,
     NUMBER,
@@ -56,6 +57,7 @@ _CONVERSIONS = {
     frozenset({SYMBOL}): "convert it with `to_string`",
     CALENDAR: "convert it with `to_date` or `to_timestamp`",
     frozenset({TIMESTAMP}): "convert it with `to_timestamp`",
+    frozenset({FLOAT, DECIMAL}): "convert it with `to_float` or `to_decimal`",
 }
 _ONE_SCALE = "decimals are added where they have as many digits behind the point; `to_decimal` gives them as many"
 
@@ -329,8 +331,11 @@ class Inference:
         if signature.result == SAME:
             return same
         result = signature.result
-        if signature.result_of is not None and not any(slot.root().conflicted for slot in slots):
+        known = len(slots) == len(args) and not any(slot.root().conflicted for slot in slots)
+        if signature.result_of is not None and known:
             result = self._computed_type(term, slots, signature.result_of)
+        elif result == EACH:
+            return Slot(reason="", conflicted=True)
         return Slot(frozenset({result}), f"the result of `{term.name}`", term.span)
 
     def _has_meaning(self, signature: Signature, slots: Sequence[Slot]) -> bool:

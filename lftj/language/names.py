@@ -113,6 +113,7 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
             for head in item.heads:
                 if head.name in RESERVED:
                     _reserved(head.name, head.span, findings)
+                    names.opaque.add(head.name)
                 elif head.name not in relations and head.name not in names.opaque:
                     columns: list[str | None] = [None] * len(head.args)
                     functional = isinstance(head, ast.Assignment)
@@ -214,6 +215,7 @@ def _bad_parameters(name: str, span: Span, findings: Findings) -> None:
 def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], findings: Findings) -> None:
     if item.name in RESERVED:
         _reserved(item.name, item.span, findings)
+        names.opaque.add(item.name)
         return
     for qualifier in item.qualifiers:
         if qualifier.startswith(_REFUSED_QUALIFIERS):
@@ -373,7 +375,9 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
                 why="a functor computes a value, and a condition is what holds or does not",
                 remedy=f"use its value in a condition, as in `y = {call}`",
             )
-        elif atom.name not in names.opaque and atom.name not in RESERVED and not names.open:
+        elif atom.name in RESERVED - names.opaque:
+            _reserved(atom.name, atom.span, findings)
+        elif atom.name not in names.opaque and not names.open:
             columns = ", ".join(f"c{i}:number" for i in range(count))
             findings.error(
                 f"unknown relation `{atom.name}`",
@@ -402,7 +406,9 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
     relation = names.relations.get(term.name)
     count = len(term.keys)
     if relation is None:
-        if term.name not in names.opaque and term.name not in RESERVED and not names.open:
+        if term.name in RESERVED - names.opaque:
+            _reserved(term.name, term.span, findings)
+        elif term.name not in names.opaque and not names.open:
             keys = ", ".join(f"k{i}:number" for i in range(count))
             functional = [name for name, other in names.relations.items() if other.functional]
             findings.error(

@@ -61,7 +61,7 @@ def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings)
             if clause.head.name not in free:
                 continue
             relation = names.relations[clause.head.name]
-            for position, arg in enumerate(clause.head.args):
+            for position, arg in enumerate(clause.head.args[: relation.arity]):
                 only_null = isinstance(arg, ast.Constant) and arg.value is None
                 type_ = relation.types[position] or (NUMBER if only_null else None)
                 if type_ is not None and not is_nullable(type_) and _may_be_null(clause, position, arg):

@@ -333,6 +333,14 @@ def test_queries(text: str, clause: str) -> None:
             "  do: write a rule with one clause per alternative, and query its head",
         ),
         (
+            "edge(x, y), !_(x)",
+            "<query>:1:14: error: `_` cannot name a relation: it is a reserved word\n"
+            "    edge(x, y), !_(x)\n"
+            "                 ^^^^\n"
+            "  why: the word has a meaning of its own in rules\n"
+            "  do: choose another name",
+        ),
+        (
             "egde(x, y)",
             "<query>:1:1: error: unknown relation `egde`\n"
             "    egde(x, y)\n"
