@@ -26,6 +26,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from lftj.language.aggregate_specs import sum_of_nothing
 from lftj.language.clause import (
     INTERNAL,
     Apply,
@@ -180,7 +181,7 @@ class _Component:
                     continue
                 negated.append(replace(atom, predicate=name, args=(*atom.args[:-1], None)))
                 if result is not None:
-                    compares.append(Compare("=", result, Value(0, result.type), atom.span))
+                    compares.append(Compare("=", result, Value(sum_of_nothing(result.type), result.type), atom.span))
             found.append(
                 replace(clause, atoms=tuple(atoms), negated=tuple(negated), compares=(*compares, *clause.compares))
             )

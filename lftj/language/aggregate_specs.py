@@ -15,6 +15,7 @@ An aggregate folds the distinct bindings of all variables in its braces, wildcar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from lftj.language.types import ADDED, ANY, DURATION, FLOAT, NUMBER, SYMBOL, widest
 from lftj.values.type_table import family_of
@@ -88,6 +89,11 @@ _TABLE = (
 )
 
 AGGREGATES = {spec.name: spec for spec in _TABLE}
+
+
+def sum_of_nothing(type_: str) -> int | timedelta:
+    """The value of a sum of no values of a type."""
+    return timedelta(0) if type_ == DURATION else 0
 
 
 def by_rows(op: str) -> bool:

@@ -182,9 +182,9 @@ class AggregateRelations:
 
     def _empty(self, aggregate: ast.Aggregate) -> ast.Constant:
         """The result of a group without a binding."""
-        value = AGGREGATES[aggregate.op].empty
-        assert value is not None
-        return ast.Constant(value, NUMBER, aggregate.span)
+        spec = AGGREGATES[aggregate.op]
+        assert spec.empty is not None
+        return ast.Constant(spec.empty, spec.result, aggregate.span)
 
     def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _AggregateRelation:
         """Derive the relation of an aggregate over a group."""

@@ -44,7 +44,8 @@ class Wildcard:
 class Constant:
     """A literal value. `kind` is the type it is written as: "number" (any numeric type), "symbol", "date", ...
 
-    A decimal is of the least type that holds it. Of null, whose value is None, it is "" where the text does not say.
+    A decimal is of the least type that holds it. Of null, whose value is None, it is "" where the text does not say; so
+    it is of the 0 that is the sum of nothing, whatever is added up.
     """
 
     value: Any

@@ -29,6 +29,7 @@ from lftj.language.signature import EACH, SAME, Signature
 from lftj.language.text import term_source
 from lftj.language.typed_functors import ResultOf
 from lftj.language.types import (
+    ADDED,
     ANY,
     BASE_TYPES,
     CALENDAR,
@@ -507,8 +508,8 @@ def _either(domain: frozenset[str]) -> str:
 
 def _of_constant(constant: ast.Constant) -> frozenset[str]:
     """What a constant may be: an integer of any numeric type, a decimal of any that has as many digits."""
-    if constant.value is None and not constant.kind:
-        return ANY
+    if not constant.kind:
+        return ANY if constant.value is None else ADDED
     if constant.kind == NUMBER and constant.value is not None:
         return LITERAL
     return frozenset({DECIMAL if family_of(constant.kind) == DECIMAL else constant.kind})

@@ -67,8 +67,8 @@ def symbol_value(literal: str) -> str:
 
 
 def literal_text(value: object, kind: str) -> str:
-    """A constant of a type as source text; null has none, and is written so that it can be read in a message."""
-    return "null" if value is None else type_of(kind).literal(value)
+    """A constant of a type as source text; null and a 0 of any type have none, and are written as in a message."""
+    return "null" if value is None else type_of(kind or "number").literal(value)
 
 
 def literal_level(text: str) -> int:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, sum_of_nothing
 from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Parameter, Plain, Term, Value, Var
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import FUNCTORS, IS_NULL, OR_NULL
@@ -128,6 +128,8 @@ def _value(constant: ast.Constant, clause: TypedClause) -> Value:
 def _typed_value(constant: ast.Constant, type_: str) -> Any:
     """The value of a constant as one of a type: a text may write one, and a decimal has the type's scale."""
     made = type_of(type_)
+    if not constant.kind:
+        return made.shown(made.read(sum_of_nothing(type_)))
     if constant.kind == SYMBOL and type_ != SYMBOL:
         return made.shown(made.parse(constant.value))
     return made.shown(made.read(constant.value)) if type_ != constant.kind and type_ not in RANGES else constant.value

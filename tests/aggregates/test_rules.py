@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -116,3 +118,36 @@ def test_a_negation_in_braces_that_holds_an_atom_with_wildcards(rule: str) -> No
                         content[name].add(row)
                         tx.insert(name, [row])
         assert set(db["p"]) == evaluate(parse(text), content)["p"]
+
+
+@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "recompute"])
+@pytest.mark.parametrize(
+    ("type", "zero", "one"),
+    [
+        ("number", 0, 1),
+        ("unsigned", 0, 1),
+        ("float", 0.0, 0.5),
+        ("decimal(6,2)", Decimal(0), Decimal("0.25")),
+        ("duration", timedelta(0), timedelta(minutes=1)),
+    ],
+)
+def test_the_sum_of_nothing_is_0_of_its_type(type: str, zero: Any, one: Any, maintain: str) -> None:
+    """Of durations it was a number, which no other sum of them could be."""
+    db = lftj.Database()
+    db.rules(
+        f"""
+        .decl r(g:number)  .decl p(g:number, v:{type})
+        each(g, s) :- r(g), s = sum v : {{ p(g, v) }}.
+        all[] = sum v : {{ p(_, v) }}.
+        twice(g, s + s) :- r(g), s = sum v : {{ p(g, v) ; p(g, v), g > 1 }}.
+        """,
+        maintain=dict.fromkeys(("each", "all", "twice"), maintain),
+    )
+    db.load("r", [(1,), (2,)])
+    assert (list(db["each"]), list(db["all"])) == ([(1, zero), (2, zero)], [(zero,)])
+    for change, sums in (("insert", [one, zero]), ("erase", [zero, zero])):
+        with db.transaction() as tx:
+            getattr(tx, change)("p", [(1, one)])
+        assert list(db["each"]) == [(1, sums[0]), (2, sums[1])]
+        assert list(db["all"]) == [(sums[0],)]
+        assert list(db["twice"]) == [(1, sums[0] + sums[0]), (2, sums[1])]
