@@ -284,7 +284,8 @@ def _term(value: object, where: str) -> ast.Term:
         return typed
     if isinstance(value, SupportsIndex):
         return ast.Constant(operator.index(value), NUMBER, span)
-    if isinstance(value, numbers.Real):
+    # Every integer has an index by now, but for a timedelta64, which numpy takes for one.
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
         number = float(value)
         if number != number or number in (float("inf"), float("-inf")):
             fail(

@@ -23,9 +23,10 @@ numpy is imported by the bulk maps only: a schema is all that `lftj check` needs
 
 from __future__ import annotations
 
+import numbers
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 
@@ -114,8 +115,16 @@ class Schema:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a Python object spells null: None, pandas' NA or NaT. NaN does not; it is refused as a float."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+    """Whether a Python object spells null: None, pandas' NA, a NaT. NaN does not; it is refused as a float."""
+    kind = type(value).__name__
+    # numpy's NaT is a value of its types of time, and differs from itself.
+    return value is None or kind in ("NAType", "NaTType") or (kind in ("datetime64", "timedelta64") and value != value)
+
+
+def is_integer(value: object) -> TypeGuard[SupportsIndex]:
+    """Whether a Python object is an integer: no bool, and no timedelta64, which numpy takes for one."""
+    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return integral and type(value).__name__ != "timedelta64"
 
 
 # --- one float --------------------------------------------------------------------------------------------------------

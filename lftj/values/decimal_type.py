@@ -8,12 +8,12 @@ never, since 0.1 is none.
 from __future__ import annotations
 
 import decimal
-import numbers
 import operator
 import re
 from typing import TYPE_CHECKING, Any
 
 from lftj.values import faults
+from lftj.values.codes import is_integer
 from lftj.values.value_type import Misfit, Read, ValueType
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Decimals(ValueType):
         return f"{FAMILY}({self.precision},{self.scale})"
 
     def read(self, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, decimal.Decimal | numbers.Integral):
+        if not isinstance(value, decimal.Decimal) and not is_integer(value):
             raise Misfit(faults.of_kind(self, value))
         exact = value if isinstance(value, decimal.Decimal) else decimal.Decimal(operator.index(value))
         if not exact.is_finite():

@@ -58,7 +58,7 @@ class Number(_Numeric):
     article, python = "a number", "int"
 
     def read(self, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        if not maps.is_integer(value):
             raise self.wrong(value)
         integer = operator.index(value)
         if not NUMBER_MIN <= integer <= NUMBER_MAX:
@@ -99,7 +99,7 @@ class Unsigned(_Numeric):
     null = NUMBER_MAX
 
     def read(self, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        if not maps.is_integer(value):
             raise self.wrong(value)
         integer = operator.index(value)
         if not 0 <= integer <= UNSIGNED_MAX:
@@ -190,9 +190,7 @@ class Float(_Numeric):
         return maps.decode_float(codes)
 
     def _checked(self, value: object) -> float:
-        if isinstance(value, bool):
-            raise self.wrong(value)
-        if isinstance(value, numbers.Integral):
+        if maps.is_integer(value):
             integer = operator.index(value)
             try:
                 result = float(integer)

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lftj.values import faults
+from lftj.values.codes import is_missing
 from lftj.values.value_type import Misfit, Read, ValueType
 
 if TYPE_CHECKING:
@@ -451,7 +452,9 @@ def _has_a_time() -> faults.Fault:
 
 
 def _of_numpy(value: Any) -> Any:
-    """A numpy scalar of times as a value of Python, where there is one."""
+    """A numpy scalar of times as a value of Python, where there is one; None of a NaT."""
+    if is_missing(value):  # pandas' is a datetime to Python
+        return None
     if type(value).__module__ != "numpy" or type(value).__name__ not in ("datetime64", "timedelta64"):
         return value
     import numpy as np

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import lftj
@@ -171,6 +172,44 @@ def test_aliases_and_spaces() -> None:
     assert str(db["p"].schema if hasattr(db["p"], "schema") else db["p"]).startswith(
         'p(a:decimal(10,2)?, b:timestamp("Europe/Berlin"), c:decimal(4,0))'
     )
+
+
+TIMES = ["date", "timestamp", 'timestamp("Europe/Berlin")', "duration"]
+
+
+@pytest.mark.parametrize("missing", [pd.NaT, np.datetime64("NaT"), np.datetime64("NaT", "us"), np.timedelta64("NaT")])
+@pytest.mark.parametrize("type", [*TIMES, "number", "float", "decimal(5,2)", "symbol"])
+def test_every_nat_is_null(type: str, missing: Any) -> None:
+    """pandas' NaT is a datetime to Python, numpy's timedelta64 an integer."""
+    db = lftj.Database(f".decl t(v:{type})  .decl n(v:{type}?)")
+    db.load("n", [(missing,)])
+    assert list(db["n"]) == [(None,)]
+    assert (missing,) in db["n"]
+    with pytest.raises(lftj.DataError, match="null is no value"):
+        db.load("t", [(missing,)])
+    rejects = db.load("t", [(missing,)], on_error="quarantine")
+    assert rejects is not None
+    assert len(rejects) == 1
+    with pytest.raises(lftj.DataError, match="is no value"):
+        assert (missing,) in db["t"]
+    for name in "tn":
+        with pytest.raises(lftj.DataError, match="cannot be null"):
+            db.query(f"{name}($v)", v=missing)
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(1, "s"), np.timedelta64(1, "ns"), np.timedelta64(1)], ids=str)
+@pytest.mark.parametrize("type", ["number", "unsigned", "float", "decimal(5,2)"])
+def test_a_timedelta64_is_no_number(type: str, value: Any) -> None:
+    db = lftj.Database(f".decl t(v:{type})")
+    with pytest.raises(lftj.DataError, match="is a timedelta64, not"):
+        db.load("t", [(value,)])
+    with pytest.raises(lftj.DataError, match="is a timedelta64, not"):
+        assert (value,) in db["t"]
+    with pytest.raises(lftj.DataError, match="is a timedelta64, not"):
+        db.query("t($v)", v=value)
+    relation = lftj.Program().relation("t", v=type)
+    with pytest.raises(lftj.errors.BuilderError, match="a value of type timedelta64 cannot be a term"):
+        relation(value)
 
 
 def test_python_types_in_the_builder() -> None:
