@@ -253,7 +253,7 @@ def _by_pages(asked: Asked, monoid: UserMonoid, stored: StoredRelation) -> Any:
         values = _Values(asked.symbols, asked.type)
         if before_text is None:
             return PageFolds(lambda rows: monoid.fold(values(rows[at])), monoid.combine)
-        rest = [_Values(asked.symbols, asked.schema.types[c]) for c in interval.order[before_text:]]
+        rest = [_SortKeys(asked.symbols, asked.schema.types[c]) for c in interval.order[before_text:]]
         return text_order.folds(monoid, values, at, rest)
 
     element = stored.page_folds(key, make).fold(version, lo, hi)
@@ -287,6 +287,19 @@ class _Values:
     def __call__(self, codes: Rows) -> list[Any]:
         # A copy: decoding wants an array without gaps, and a monoid must not see the pages.
         return self._symbols.values(codes.copy(), self._type)
+
+
+class _SortKeys(_Values):
+    """What compares as the Python values of codes of one column, with null where its code is, as `order` of symbols."""
+
+    __slots__ = ()
+
+    def __call__(self, codes: Rows) -> list[Any]:
+        if not in_dictionary(self._type):
+            keys: list[Any] = codes.tolist()
+            return keys
+        values = super().__call__(codes)
+        return [(value is not None, value) for value in values] if is_nullable(self._type) else values
 
 
 # -- rows one by one --------------------------------------------------------------------------------------------------

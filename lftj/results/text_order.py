@@ -32,7 +32,7 @@ Decode = Callable[[Rows], list[Any]]
 
 
 class TextRun(NamedTuple):
-    """Rows that agree in the first columns, `key`: (other columns as values, value to fold), in any order."""
+    """Rows that agree in the first columns, `key`: (sort keys of the others, value to fold), in any order."""
 
     key: tuple[int, ...]
     rows: list[tuple[tuple[Any, ...], Any]]
@@ -47,9 +47,9 @@ class TextRuns(NamedTuple):
 
 
 def folds(monoid: UserMonoid, values: Decode, at: int, rest: Sequence[Decode]) -> PageFolds:
-    """Folds of column `at` in the order of values; `values` decodes it, `rest` the columns from `width` to the last.
+    """Folds of column `at` in the order of values; `values` decodes it.
 
-    Elements are `TextRuns`; see `closed`.
+    `rest`: what gives the sort keys of the columns from `width` to the last. Elements are `TextRuns`; see `closed`.
     """
     width = -len(rest)
 

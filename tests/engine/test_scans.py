@@ -11,6 +11,8 @@ import math
 import operator
 import threading
 from fractions import Fraction
+from itertools import product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -213,6 +215,28 @@ def test_the_order_of_texts_counts_where_rows_tie() -> None:
     assert db["t"].scan("cat") == "qAbza"
     assert db["t"].scan("cat", order=("word",)) == "Aabqz"
     assert db["t"].scan("max", "g") == "y"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_texts_are_in_key_order_where_another_column_holds_null(seed: int) -> None:
+    """The rows of one key were sorted by their values, and nothing compares with None."""
+    db = lftj.Database._sized(
+        ".decl q(x:number, s:symbol, n:number?, u:unsigned?, t:symbol?)", page_rows=2, directory_rows=2
+    )
+    assert db["q"].scan("cat", "s") == ""
+    rng, texts = Random(seed), "dbac"
+    for size in (3, 30):
+        choices = ((0, 1), texts, (None, 2), (None, 2), (None, *"ba"))
+        with db.transaction() as tx:
+            tx.insert("q", [tuple(map(rng.choice, choices)) for _ in range(size)])
+        for relation, first in product((db["q"], tx.delta["q"].inserted), ((), ("u",), ("t", "x"), ("n", "s"))):
+            order = [*first, *(name for name in ("x", "s", "n", "u", "t") if name not in first)]
+            # Null comes first, but for unsigned, which has no code before 0.
+            ordered = sorted(
+                ({"x": x, "s": s, "n": n or 0, "u": u or 9, "t": t or ""} for x, s, n, u, t in relation),
+                key=lambda row: [row[name] for name in order],
+            )
+            assert relation.scan("cat", "s", order=first) == "".join(row["s"] for row in ordered)
 
 
 def test_sums_that_no_float_and_no_int64_holds() -> None:
