@@ -4,8 +4,9 @@ r"""JSON: one array of rows (.json), or a row per line (.ndjson, .jsonl); a row 
      {"src": 2, "dst": 3}]      {"src": 2, "dst": 3}        [2, 3]
 
 Values are those of Python's reader: integers of any size, exactly; 1.0 is a float and no number; `Infinity` is read and
-written. Values of types that JSON does not have (dates, times, decimals, uuids, bytes) are texts, written and read as
-those of a file of lines are; a decimal may also be a number, which is taken digit by digit.
+written, and a number beyond the largest float does not fit into one. Values of types that JSON does not have (dates,
+times, decimals, uuids, bytes) are texts, written and read as those of a file of lines are; a decimal may also be a
+number, which is taken digit by digit.
 
 A line that is no JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and one that
 does not end is no file to read. Rows are written as objects.
@@ -15,9 +16,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, Decimal, InvalidOperation
 from functools import partial
 from itertools import islice
+from math import isinf
 from typing import IO, Any
 
 from lftj.io.content import Content
@@ -122,34 +124,66 @@ _JSON_KINDS = {dict: "one object", str: "a text", int: "a number", float: "a num
 def _loads(staging: Staging) -> Callable[[str], Any]:
     """Python's reader; it keeps the digits of numbers where some column is decimal."""
     exact = any(family_of(type) == "decimal" for type in staging.schema.types)
-    return partial(json.loads, parse_float=Decimal) if exact else json.loads
+    return partial(json.loads, parse_float=_decimal if exact else _number)
+
+
+def _number(text: str) -> float | Decimal:
+    """A float; of a number beyond the largest one its digits, since `Infinity` is a float of JSON, too."""
+    number = float(text)
+    return _decimal(text) if isinf(number) else number
+
+
+def _decimal(text: str) -> Decimal:
+    """A number with its digits; where no Decimal has its exponent, with one as far beyond what columns hold."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        digits, _, exponent = text.lower().partition("e")
+        return Decimal(f"{digits}e{'-' if exponent[0] == '-' else ''}{MAX_EMAX // 2}")
 
 
 def _part(values: Sequence[object], type: str) -> ColumnPart:
     """The codes of the values of a column, of which some may be texts of values that JSON does not have."""
     family = family_of(type)
-    if family in _PLAIN:
-        if Decimal in map(_class_of, values):
-            values = [float(value) if isinstance(value, Decimal) else value for value in values]
+    if family not in _PLAIN:
+        read = _read_texts(values, without_null(type))
+    elif Decimal in map(_class_of, values):
+        read = _read_decimals(values, family)
+    else:
         return list_part(values, type)
-    plain, known = without_null(type), dict[str, Any]()
-    read = list(values)
+    part = list_part(read, type)
+
+    def describe(row: int) -> Finding:
+        fault, value = read[row], values[row]
+        if isinstance(fault, Fault):
+            text = str(value) if isinstance(value, Decimal) else shown(value)
+            return Finding(text, text, fault)
+        assert part.describe is not None, "rows of values of Python are told apart"
+        return part.describe(row)
+
+    return part._replace(describe=describe)
+
+
+def _read_texts(values: Sequence[object], plain: str) -> list[Any]:
+    """The values, of the type `plain` where they are texts; a `Fault` where a text writes none."""
+    known, read = dict[str, Any](), list(values)
     for row, value in enumerate(read):
         if isinstance(value, str):
             if value not in known:
                 stored = text_value(value.encode(errors="surrogatepass"), plain)
                 known[value] = stored if isinstance(stored, Fault) else from_stored(stored, plain)
             read[row] = known[value]
-    part = list_part(read, type)
+    return read
 
-    def describe(row: int) -> Finding:
-        fault = read[row]
-        if isinstance(fault, Fault):
-            return Finding(shown(values[row]), shown(values[row]), fault)
-        assert part.describe is not None, "rows of values of Python are told apart"
-        return part.describe(row)
 
-    return part._replace(describe=describe)
+def _read_decimals(values: Sequence[object], family: str) -> list[Any]:
+    """The values, floats where they are decimals; a `Fault` where a column of floats is to hold one beyond them."""
+    read = list(values)
+    for row, value in enumerate(read):
+        if isinstance(value, Decimal):
+            number = float(value)
+            read[row] = faults.float_overflow() if family == "float" and isinf(number) else number
+    return read
 
 
 def _class_of(value: object) -> type:

@@ -71,7 +71,10 @@ def floating(text: str | decimal.Decimal | datetime.timedelta) -> float:
         return float(text)
     if not _FLOAT.fullmatch(text):
         raise ValueError(f"{text!r} is not a float")
-    return float(text)
+    number = float(text)
+    if not isfinite(number) and "i" not in text.lower():
+        raise ValueError(f"{text!r} does not fit into float")
+    return number
 
 
 def to_text(value: Any) -> str:

@@ -68,7 +68,7 @@ class Decimals(ValueType):
             raise Misfit(self._too_large())
         scaled = exact.scaleb(self.scale, _EXACT)
         code = int(scaled)
-        if code != scaled:
+        if code != scaled or (exact and not code):  # so small that its multiple is none
             raise Misfit(
                 faults.Fault(f"has more than {self.scale} digits behind the point", self.takes, "round it first")
             )

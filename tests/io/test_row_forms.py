@@ -230,6 +230,30 @@ def test_texts_in_json_are_values_of_the_types_that_it_does_not_have() -> None:
         assert reason in str(info.value)
 
 
+@pytest.mark.parametrize(
+    "text", ["1e400", "-1e400", "1E+999999", "-12.5e99999999999999999999", "1" + "0" * 309 + ".0"], ids=lambda t: t[:30]
+)
+@pytest.mark.parametrize("types", ["x:float", "x:float?", "x:float, d:decimal(5,2)?"])
+@pytest.mark.parametrize("format", ["json", "ndjson"])
+def test_a_number_of_json_beyond_the_floats_is_no_infinity(text: str, types: str, format: str) -> None:
+    """Python's reader gives inf for it, as for `Infinity`; with digits, an exponent that no Decimal has raised."""
+    rows = [[number, *([None] if "d:" in types else [])] for number in ("NUMBER", float("inf"), 1e308)]
+    source = "".join(f"{json.dumps(row)}\n" for row in rows) if format == "ndjson" else json.dumps(rows)
+    db = lftj.Database(f".decl edge({types})")
+    rejects = db.load("edge", io.StringIO(source.replace('"NUMBER"', text)), format=format, on_error="quarantine")
+    assert [row[0] for row in db["edge"]] == [1e308, float("inf")]
+    assert rejects is not None
+    (reject,) = rejects
+    assert str(reject).endswith("does not fit into float")
+    assert "inf" not in str(reject)
+
+
+def test_a_number_of_json_too_small_for_a_decimal_is_not_0() -> None:
+    for text in ("1e-400", "1e-2000000", "-1e-99999999999999999999"):
+        with pytest.raises(DataError, match="has more than 4 digits behind the point"):
+            loaded(io.StringIO(f'[{{"d": {text}}}]'), ".decl edge(d:decimal(18,4))", format="json")
+
+
 def test_files_of_json(tmp_path: Path) -> None:
     lines = '{"src": 1, "dst": "x"}\n\n  {"dst": "y", "src": 2, "note": {"deep": [1]}}  \n'
     (tmp_path / "e.ndjson").write_text(lines)
