@@ -97,11 +97,16 @@ def parser(type: str) -> Callable[[str], object]:
 
 def to_decimal(value: str | int | float | decimal.Decimal, scale: int) -> decimal.Decimal:
     """The decimal of so many digits behind the point that is nearest to a value, the even one of two."""
+    why = f"{value!r} is not a decimal of {DIGITS} digits"
+    if isinstance(value, str) and not _FLOAT.fullmatch(
+        value
+    ):  # Python's takes blanks, `_` and the digits of any script
+        raise ValueError(why)
     try:
         exact = decimal.Decimal(value)
         return exact.quantize(decimal.Decimal(1).scaleb(-scale), decimal.ROUND_HALF_EVEN, decimal.Context(prec=100))
     except decimal.InvalidOperation:
-        raise ValueError(f"{value!r} is not a decimal of {DIGITS} digits") from None
+        raise ValueError(why) from None
 
 
 def rounded(value: float | decimal.Decimal, digits: int) -> float | decimal.Decimal:

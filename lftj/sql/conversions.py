@@ -158,7 +158,7 @@ _CASTS: dict[tuple[str, str], Conversion] = {
     (NUMBER, DECIMAL): lambda term, type, wanted: _rescaled(term, type, scale_of(wanted)),
     (UNSIGNED, DECIMAL): _to_decimal,
     (FLOAT, DECIMAL): _to_decimal,
-    (SYMBOL, DECIMAL): _to_decimal,
+    (SYMBOL, DECIMAL): lambda term, type, wanted: _to_decimal(ast.Functor("trim", (term,)), type, wanted),
     (BOOL, DECIMAL): lambda term, type, wanted: _rescaled(ast.Functor("to_number", (term,)), NUMBER, scale_of(wanted)),
     **dict.fromkeys(
         ((family, SYMBOL) for family in (NUMBER, UNSIGNED, DECIMAL, FLOAT, BOOL, DATE, TIMESTAMP, "uuid")), _to_text

@@ -217,7 +217,10 @@ def test_texts_of_texts(term: str, of: Any) -> None:
         ("x:timestamp, w:duration", (dt.datetime(2024, 1, 1), dt.timedelta(0)), "bucket(x, w)", "range of its type"),
         ("x:date, w:duration", (dt.date(2024, 1, 1), dt.timedelta(hours=1)), "bucket(x, w)", "range of its type"),
         ("x:symbol", ("2024-02-30",), "to_date(x)", "is no day of the calendar"),
-        ("x:symbol", ("x",), "to_decimal(x, 2)", "is not a decimal"),
+        *(
+            ("x:symbol", (text,), "to_decimal(x, 2)", "is not a decimal")
+            for text in ("x", "", "1_0", " 1", "1\n", "１", "inf", "nan", "0x1", "1e400", "1e99999999999999999999")
+        ),
         ("x:float", (float("inf"),), "to_decimal(x, 2)", "is not a decimal"),
         ("x:date", (dt.date.max,), "add_months(x, 1)", "not in the range of its type"),
         ("x:date", (dt.date.max,), "add_months(x, 9223372036854775807)", "not in the range of its type"),
