@@ -99,7 +99,7 @@ class AggregateRelations:
                 return node
             results = found.setdefault(node, [])
             if not results:
-                results.append(ast.Variable(self.whole.fresh(), node.span))
+                results.append(self.whole.variable(node))
             return results[0]
 
         def atom(node: ast.Atom) -> ast.Atom:
@@ -236,7 +236,7 @@ class AggregateRelations:
         if with0 in self.whole.parts.names.relations:
             return with0
         self._enter(with0, aggregate, variables)
-        result, zero = ast.Variable(self.whole.fresh(), span), self._empty(aggregate)
+        result, zero = self.whole.variable(aggregate), self._empty(aggregate)
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
         groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
@@ -293,7 +293,7 @@ class AggregateRelations:
         if aggregate.operand is not None and any(
             not isinstance(terms[-1], ast.Variable) or terms[-1] != head[-1] for terms, _ in done
         ):
-            operand = ast.Variable(whole.fresh(), aggregate.operand.span)
+            operand = whole.variable(aggregate.operand)
             bodies = [
                 replace(body, compares=(*body.compares, ast.Comparison("=", operand, terms[-1], operand.span)))
                 for (terms, _), body in zip(done, bodies, strict=True)

@@ -82,7 +82,7 @@ class Scope:
 class Desugaring:
     """One rule while it is desugared, and the clauses made of it so far.
 
-    `unbound`: variables that a finding reports as not bound.
+    `unbound`: variables that a finding reports as not bound · `written`: terms by the new variables in their places.
     """
 
     def __init__(self, rule: ast.Rule, parts: InternalRelations, findings: Findings) -> None:
@@ -91,6 +91,7 @@ class Desugaring:
         self.findings = findings
         self.failed = False
         self.unbound: set[str] = set()
+        self.written: dict[str, ast.Term] = {}
         self.made: list[InternalRule] = []
         self._taken = set(all_names((*rule.heads, *rule.body)))
         self._counts = {prefix: count(1) for prefix in "vw"}
@@ -165,6 +166,12 @@ class Desugaring:
         self._taken.add(name)
         return name
 
+    def variable(self, term: ast.Term) -> ast.Variable:
+        """A new variable in the place of a term."""
+        name = self.fresh()
+        self.written[name] = term
+        return ast.Variable(name, term.span)
+
     def conjunction(
         self,
         head: Sequence[ast.Term],
@@ -194,7 +201,7 @@ class Desugaring:
         `supply` binds the variables `groups` if the body does not. `wildcards`: those of atoms that hold become
         variables, as braces ask. `keys`, `splits`: see `Scope`.
         """
-        lookups = Lookups(self.fresh)
+        lookups = Lookups(self.variable)
         terms = [lookups.term(term) for term in head]
         body = lookups.conjunction(body)
         body = replace(body, atoms=(*body.atoms, *lookups.atoms))

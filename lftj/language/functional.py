@@ -25,12 +25,12 @@ _PLAIN = (ast.Variable, ast.Constant, ast.Parameter, ast.Wildcard)
 class Lookups:
     """The lookups of one conjunction: terms without them, and the atoms that bind what stands in their place.
 
-    `fresh` makes the variables.
+    `variable` makes that of a lookup.
     """
 
-    def __init__(self, fresh: Callable[[], str]) -> None:
+    def __init__(self, variable: Callable[[ast.Term], ast.Variable]) -> None:
         self.atoms: list[ast.Atom] = []
-        self._fresh = fresh
+        self._variable = variable
         self._made: dict[ast.Lookup, ast.Variable] = {}
 
     def conjunction(self, body: Conjunction) -> Conjunction:
@@ -53,7 +53,7 @@ class Lookups:
             return term
         made = self._made.get(term)
         if made is None:
-            made = ast.Variable(self._fresh(), term.span)
+            made = self._variable(term)
             self._bind(term, made)
             if not any(isinstance(node, ast.Wildcard) for node in nodes((term,))):
                 self._made[term] = made

@@ -13,8 +13,8 @@ relation is decided by its own rules, never by its uses. So `p(1).` is p(number)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lftj.errors import Span
 from lftj.language import ast
@@ -95,6 +95,7 @@ class TypedClause:
     """One head with one conjunction, and the slots of its terms.
 
     `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause` ·
+    `written`: the terms in whose places desugaring put variables, by their names ·
     `variables`: slots by name, those of parameters with their `$` · `nullable`: the variables that may be null ·
     `not_null`: those that the clause keeps from it · `admitted`: positions of arguments of the head that are not null,
     in columns where one of their values has the code of null (null.py).
@@ -105,6 +106,7 @@ class TypedClause:
     body: Conjunction
     fold: Fold | None = None
     best: str = ""
+    written: Mapping[str, ast.Term] = field(default_factory=dict)
     variables: dict[str, Slot] = field(default_factory=dict)
     terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node
     nullable: frozenset[str] = frozenset()
@@ -129,14 +131,25 @@ class TypedClause:
             return self.variables.get(term.name if isinstance(term, ast.Variable) else f"${term.name}")
         return self.terms.get(id(term))
 
+    def source(self, term: ast.Term) -> str:
+        """A term as it was written."""
+
+        def written(part: ast.Term) -> ast.Term:
+            if isinstance(part, ast.Functor):
+                return replace(part, args=tuple(map(written, part.args)))
+            return self.written.get(part.name, part) if isinstance(part, ast.Variable) else part
+
+        return term_source(written(term))
+
 
 class Inference:
-    """Infers types clause by clause; `columns` are the slots of the component at hand."""
+    """Infers types clause by clause; `columns` are the slots of the component at hand, `_source` the text of terms."""
 
     def __init__(self, names: Names, findings: Findings) -> None:
         self.names = names
         self.findings = findings
         self.columns: dict[str, list[Slot]] = {}
+        self._source = term_source
 
     def component(self, clauses: list[TypedClause]) -> None:
         """Infer the clauses that define one component, and fix the types of its undeclared columns."""
@@ -175,6 +188,7 @@ class Inference:
         What an operator means depends on the types of its operands: what gives these comes first. `guess` takes the
         first meaning that fits.
         """
+        self._source = clause.source
         for atom in (*clause.body.atoms, *clause.body.negated):
             self._atom(clause, atom)
         while compares:
@@ -224,7 +238,7 @@ class Inference:
         """Refuse a head whose decimal column has fewer digits than its values may have."""
         if in_head and slot.type is not None and not isinstance(arg, ast.Constant) and narrower(slot.type, wanted):
             self.findings.error(
-                f"{reason} is {wanted}, and `{term_source(arg)}` is {slot.type}",
+                f"{reason} is {wanted}, and `{clause.source(arg)}` is {slot.type}",
                 arg.span,
                 why="a value of it may have more digits than the column holds",
                 remedy=f"declare the column `{widest(without_null(wanted))}`",
@@ -385,7 +399,7 @@ class Inference:
             return of(types, constants)
         except ValueError as error:
             self.findings.error(
-                f"`{term_source(term)}` has no type",
+                f"`{self._source(term)}` has no type",
                 term.span,
                 why=str(error),
                 remedy="see `lftj functors`",
@@ -406,7 +420,7 @@ class Inference:
         if root.conflicted:
             return
         root.conflicted = True
-        text, has = term_source(term), _is(root.domain)
+        text, has = self._source(term), _is(root.domain)
         if isinstance(term, ast.Constant):
             what = f"type conflict: {reason} is {wanted}, and `{text}` is {has}"
             related: tuple[tuple[str, Span], ...] = (("declared here", place),)
@@ -440,7 +454,7 @@ class Inference:
                     remedy = "give them as many digits behind the point, with `to_decimal`"
             self.findings.error(
                 f"type conflict: {reason} is {_is(two.domain)} elsewhere, "
-                f"and `{term_source(term)}` is {_is(one.domain)}",
+                f"and `{self._source(term)}` is {_is(one.domain)}",
                 term.span,
                 why=f"all clauses of `{head}` derive rows of the same types",
                 remedy=remedy,
@@ -458,13 +472,13 @@ class Inference:
             one.conflicted = two.conflicted = True
             sides = ((left_term, one), (right_term, two))
             related = tuple(
-                (f"`{term_source(t)}` is {_is(s.domain)}, as {s.reason}", s.span)
+                (f"`{self._source(t)}` is {_is(s.domain)}, as {s.reason}", s.span)
                 for t, s in sides
                 if s.reason and not isinstance(t, ast.Constant)
             )
             self.findings.error(
-                f"type conflict: `{term_source(left_term)}` is {_is(one.domain)} and "
-                f"`{term_source(right_term)}` is {_is(two.domain)}",
+                f"type conflict: `{self._source(left_term)}` is {_is(one.domain)} and "
+                f"`{self._source(right_term)}` is {_is(two.domain)}",
                 span,
                 why=why,
                 remedy="convert one side with `to_number`, `to_unsigned`, `to_float` or `to_string`",
@@ -478,7 +492,7 @@ class Inference:
         root.conflicted = True
         related = ((f"{_is(root.domain)}, as {root.reason}", root.span),) if not isinstance(arg, ast.Constant) else ()
         self.findings.error(
-            f"type conflict: `{taker}` takes {_either(domain)}, and `{term_source(arg)}` is {_is(root.domain)}",
+            f"type conflict: `{taker}` takes {_either(domain)}, and `{self._source(arg)}` is {_is(root.domain)}",
             arg.span,
             why="values of different types are not converted silently",
             remedy=_CONVERSIONS.get(domain, "convert it with `to_number`, `to_unsigned` or `to_float`"),

@@ -34,7 +34,6 @@ from lftj.language.diagnostics import Findings
 from lftj.language.functors import NULL_TESTS, OR_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
-from lftj.language.text import term_source
 from lftj.language.types import NUMBER, RANGES, UNSIGNED
 from lftj.language.visitors import subterms
 from lftj.values.codes import KEY_MIN, Column, Schema
@@ -97,7 +96,7 @@ def _check_head(clause: TypedClause, relation: KnownRelation, findings: Findings
     for position, arg in enumerate(clause.head.args[: relation.arity]):
         type_ = relation.types[position]
         if type_ is not None and not is_nullable(type_) and _may_be_null(clause, position, arg):
-            text = term_source(arg)
+            text = clause.source(arg)
             findings.error(
                 f"`{text}` may be null, and {relation.column(position)} is {type_}",
                 arg.span,
