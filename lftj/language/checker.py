@@ -33,7 +33,7 @@ from lftj.language.infer import Inference, TypedClause
 from lftj.language.internal_relations import InternalRelations
 from lftj.language.min_max import recursive_heads, refuse_mixed
 from lftj.language.names import KnownRelation, Names, check_uses, resolve
-from lftj.language.null import admit_null, over_known, schema_of
+from lftj.language.null import admit_null, over_known, refuse_codes_of_null, schema_of
 from lftj.language.parse import parse_query
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped, warn_of_products
 from lftj.language.redundant import without_redundant
@@ -178,6 +178,7 @@ def _check_query(text: str, known: Mapping[str, Schema], parameters: bool) -> Cl
     for clause in typed:
         check_constants(clause, findings)
         check_parameters(clause, findings)
+        refuse_codes_of_null(clause, names, findings)
     findings.raise_if_failed()
     made = lower(typed[0], text, 0)
     without: dict[str, Clause] = {}

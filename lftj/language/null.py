@@ -189,6 +189,22 @@ def values_that_may_be_null(clause: TypedClause) -> list[ast.Functor]:
     return list(dict.fromkeys(found for term, used in terms for found in within(term, used)))
 
 
+def refuse_codes_of_null(clause: TypedClause, names: Names, findings: Findings) -> None:
+    """Refuse the constants of a query that would match null by its code: it can read no rows without null."""
+    for atom in (*clause.body.atoms, *clause.body.negated):
+        relation = names.relations.get(atom.name)
+        if relation is None:
+            continue
+        for position, (arg, type_) in enumerate(zip(atom.args, relation.types, strict=False)):
+            if isinstance(arg, ast.Constant) and type_ is not None and _is_code_of_null(arg.value, type_):
+                findings.error(
+                    f"{relation.column(position)} never holds {arg.value}",
+                    arg.span,
+                    why=f"it is {type_}, where the code of this value is that of null",
+                    remedy=f"ask for null with `is_null`, or declare the column `{without_null(type_)}`",
+                )
+
+
 # Clauses
 
 
@@ -249,7 +265,11 @@ def over_known(
     atoms = tuple(
         _read_known(
             atom,
-            [i for i, arg in enumerate(atom.args) if isinstance(arg, Value) and _is_code_of_null(arg, atom, i, schema)],
+            [
+                i
+                for i, arg in enumerate(atom.args)
+                if isinstance(arg, Value) and _is_code_of_null(arg.value, schema(atom.predicate).types[i])
+            ],
             schema(atom.predicate),
             known,
         )
@@ -296,12 +316,11 @@ def _meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
     return isinstance(arg, Var | Value) and is_nullable(column) and without_null(column) in FULL
 
 
-def _is_code_of_null(value: Value, atom: BodyAtom, place: int, schema: Callable[[str], Schema]) -> bool:
-    """Whether a constant is the value whose code is null in its column."""
-    column = schema(atom.predicate).types[place]
-    if not is_nullable(column) or without_null(column) not in FULL or not isinstance(value.value, int):
+def _is_code_of_null(value: object, column: str) -> bool:
+    """Whether a constant is the value whose code is null in a column of that type."""
+    if not is_nullable(column) or without_null(column) not in FULL:
         return False
-    return value.value == (-(2**63) if without_null(column) == "number" else 2**64 - 1)
+    return value == (-(2**63) if without_null(column) == "number" else 2**64 - 1)
 
 
 def _read_known(atom: BodyAtom, places: list[int], schema: Schema, known: dict[str, Clause]) -> BodyAtom:

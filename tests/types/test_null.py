@@ -431,3 +431,17 @@ def test_rows_without_null_of_a_table_that_is_dropped_and_created_anew() -> None
         tx.sql("insert into n values (1, 7, 1), (2, null, 1)")
         tx.rules("h[x] = min v : { n(x, v, _) }.")
     assert list(db["h"]) == [(1, 7)]
+
+
+@pytest.mark.parametrize("query", ["n(x, NULL)", "n(x, _), !n(x, NULL)", "n(NULL, NULL)"])
+@pytest.mark.parametrize(("type", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
+def test_a_query_with_the_value_whose_code_is_null_is_refused(type: str, extreme: int, query: str) -> None:
+    """It was refused as a negation of what it did not negate, and where it did, null matched the value."""
+    db = lftj.Database(f".decl n(x:{type}, y:{type}?)")
+    db.load("n", [(1, None), (2, 3)])
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.query(query.replace("NULL", str(extreme)))
+    assert len(caught.value.diagnostics) == 1
+    assert caught.value.what == f"column `y` of `n` never holds {extreme}"
+    assert caught.value.why == f"it is {type}?, where the code of this value is that of null"
+    assert caught.value.remedy == f"ask for null with `is_null`, or declare the column `{type}`"
