@@ -4,8 +4,8 @@ The source has `width` columns and may have names (a header, an Arrow schema); t
 `columns=` names decide where the declared ones are among the source's, in any order; other columns are passed over,
 unless `extra="error"` refuses them. Else the widths must agree, and position decides, where the source has no names or
 none of them is a declared one (`from, to` for `src, dst`). Names that agree in part (`dst, weight` for `src, dst`) are
-refused: neither reading is safe. In a dict, of columns or of one row, position says nothing, and names alone decide.
-With `columns=` every declared column is named once, as a position (counted from 0) or a name of the source.
+refused: neither reading is safe. With `columns=` every declared column is named once, as a position (counted from 0) or
+a name of the source.
 
 A relation without declaration has its columns' names from the variables of a rule, which may be renamed without a
 thought for data. So position decides; the same names in another order are refused.

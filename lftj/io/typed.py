@@ -88,10 +88,7 @@ def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: s
 
 
 def read_dict(mapping: Mapping[Any, Any], staging: Staging, columns: Columns | None, source: str) -> None:
-    """Read a dict of columns: lists, numpy arrays, Arrow arrays, Series.
-
-    Its names count, as those of rows do, unless they are the positions from 0 on.
-    """
+    """Read a dict of columns: lists, numpy arrays, Arrow arrays, Series."""
     names = [str(name) for name in mapping]
     held = [_as_column(values, name, source) for name, values in zip(names, mapping.values(), strict=True)]
     lengths = {len(values) for values in held}
@@ -103,8 +100,7 @@ def read_dict(mapping: Mapping[Any, Any], staging: Staging, columns: Columns | N
             why="a row has a value in every column",
             remedy="give columns of one length",
         )
-    by_name = list(mapping) != list(range(len(mapping)))
-    _read_columns(held, names, lengths.pop() if lengths else 0, staging, columns, source, by_name=by_name)
+    _read_columns(held, names, lengths.pop() if lengths else 0, staging, columns, source)
 
 
 def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, source: str) -> None:
@@ -142,18 +138,11 @@ def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, s
 
 
 def _read_columns(
-    held: Sequence[Any],
-    names: Sequence[str] | None,
-    rows: int,
-    staging: Staging,
-    columns: Columns | None,
-    source: str,
-    *,
-    by_name: bool = False,
+    held: Sequence[Any], names: Sequence[str] | None, rows: int, staging: Staging, columns: Columns | None, source: str
 ) -> None:
-    """Read columns that are all at hand. `by_name`: they have no order."""
+    """Read columns that are all at hand."""
     relation = staging.schema
-    positions = staging.pick(columns, names, len(held), source, by_name=by_name)
+    positions = staging.pick(columns, names, len(held), source)
     parts = [
         _part(
             held[position],

@@ -93,7 +93,7 @@ def source(rng: Random, rows: list[Row], schema: tuple[str, ...]) -> Any:
         return iter(rows)
     if form == "numpy" and set(schema) == {"number"}:
         return np.array(rows, np.int64)
-    return {i: list(column) for i, column in enumerate(zip(*rows, strict=True))}
+    return {f"c{i}": list(column) for i, column in enumerate(zip(*rows, strict=True))}
 
 
 def some_rows(rng: Random, twin: Twin, name: str) -> list[Row]:

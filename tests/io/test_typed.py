@@ -368,7 +368,6 @@ def test_dict_of_columns(reader):
     for src in ([1], (1,), range(1, 2), np.array([1]), pa.array([1]), pd.Series([1]), pl.Series([1]), (i for i in [1])):
         assert reader.rows({"dst": [2], "src": src}, E2) == [(1, 2)]
     assert reader.rows({0: [1], 1: [2]}, E2) == [(1, 2)]
-    assert reader.rows({"from": [1], "to": [2]}, E2, columns={"src": "to", "dst": "from"}) == [(2, 1)]
     assert reader.rows({"src": [], "dst": []}, E2) == []
     assert reader.rows({}, "") == []
 
@@ -393,18 +392,6 @@ def test_dict_of_columns(reader):
             "dict: column `dst` is a str, not a column\n"
             "  why: a column holds one value per row\n"
             "  do: give a list or a one-dimensional array",
-        ),
-        (
-            {"from": [1], "to": [2]},
-            "dict: the rows have no `src`, `dst`, but `from`, `to`\n"
-            "  why: rows with names are matched by them with the columns of edge(src:number, dst:number)\n"
-            "  do: say which is which: columns={'src': 'from', 'dst': 'to'}",
-        ),
-        (
-            {1: [1], 0: [2]},
-            "dict: the rows have no `src`, `dst`, but `1`, `0`\n"
-            "  why: rows with names are matched by them with the columns of edge(src:number, dst:number)\n"
-            "  do: say which is which: columns={'src': '1', 'dst': '0'}",
         ),
         (
             {"src": [1], "dst": np.zeros((1, 2))},
