@@ -183,8 +183,11 @@ class Question:
         where = f"{self.source.span(self.query)}: in `{text if len(text) <= SHOWN else f'{text[: SHOWN - 3]}...'}`"
         if isinstance(error, KeyConflictError) and error.relation.startswith(INTERNAL):
             one, other = (repr(row[-1]) for row in error.rows)
-            return EvaluationError(
+            return KeyConflictError(
                 f"a subquery that stands for a value has several: {one} and {other}",
+                relation=error.relation,
+                rows=error.rows,
+                derivations=error.derivations,
                 where=where,
                 why="it is one value for each row of the query around; nothing was changed",
                 remedy="let it give one row, by an aggregate, a condition, or `order by ... limit 1`",
