@@ -67,6 +67,7 @@ class Commit:
         "_batches",
         "_before",
         "_built",
+        "_dropped",
         "_evaluator",
         "_failed",
         "_kept",
@@ -108,8 +109,8 @@ class Commit:
         moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
         self._ruled, self._new_heads = new_heads, new_heads | moved
         self.base = self.state = self._before = evaluator.state
-        for name in dropped & self.base.relations.keys():
-            self._before = self._before.without_relation(name)
+        self._dropped = dropped & self.base.relations.keys()
+        self._before = self._without_dropped(self.base)
         self.changes: dict[str, Change] = {}
         self.fact_changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
@@ -225,10 +226,16 @@ class Commit:
     def _refreshed(self, strata: Strata, concerned: frozenset[str]) -> State:
         """The state before, once the stale heads that the transaction concerns, and those below them, are evaluated."""
         self._note_built(self._before.relations)
-        staged = self._evaluator.over(self._before)
+        # Heads whose rules the transaction removed may read what it dropped then.
+        staged = self._evaluator.over(self.base)
         names = strata.below(concerned) | self._new_heads
         refresh(staged, names, self._limits, self._failed, again=False)
-        return staged.state
+        return self._without_dropped(staged.state)
+
+    def _without_dropped(self, state: State) -> State:
+        for name in self._dropped:
+            state = state.without_relation(name)
+        return state
 
     def _with_facts(
         self,

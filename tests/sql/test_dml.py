@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
-from lftj.errors import ArgumentError, KeyConflictError
+from lftj.errors import ArgumentError, KeyConflictError, ProgramError
 from tests.conftest import JIT, examples
 
 pytest.importorskip("sqlglot")
@@ -127,6 +127,10 @@ def test_texts_do_what_duckdb_does(texts: list[list[str]]) -> None:
             changed = db.sql(";\n".join(text))
         except KeyConflictError:
             assert refused
+            assert contents(db) == before
+            continue
+        except ProgramError:
+            assert refused  # a key that is there twice gives a row two values, before anybody looks at keys
             assert contents(db) == before
             continue
         if refused:

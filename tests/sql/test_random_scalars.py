@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import lftj
@@ -137,6 +137,7 @@ def db() -> lftj.Database:
 @examples(25)
 @given(query=st.sampled_from(QUERIES), x=st.one_of(_N, _S, _T), p=_B)
 def test_queries(duck: Any, db: lftj.Database, query: str, x: str, p: str) -> None:
+    assume(not ("group by {x}" in query and x.removeprefix("-").isdigit()))  # that is a position
     text = query.format(x=x, p=p)
     try:
         found = list(db.sql(text))

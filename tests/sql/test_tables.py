@@ -269,3 +269,20 @@ def test_a_view_of_constants_is_a_view() -> None:
     with pytest.raises(lftj.ProgramError, match="`one` is a view"):
         db.sql("insert into one values (3)")
     db.sql("drop view one")
+
+
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_a_table_goes_with_the_rules_that_read_it(evaluated: bool) -> None:
+    """Rules that had not been evaluated yet were, once what they read was gone: a KeyError."""
+    db = lftj.Database(".decl n(x:number, v:number?)  h[x] = max v : { n(x, v) }.  g(x) :- n(x, _).")
+    db.load("n", [(1, 2), (1, None)])
+    if evaluated:
+        db.evaluate()
+    with db.transaction() as tx:
+        tx.remove_rules("h")
+        tx.remove_rules("g")
+        tx.sql("drop table n")
+    assert list(tx.delta["h"].erased) == [(1, 2)]
+    assert list(tx.delta["g"].erased) == [(1,)]
+    assert set(db) == {"h", "g"}
+    assert not len(db["h"])
