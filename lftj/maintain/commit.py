@@ -109,8 +109,9 @@ class Commit:
         moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
         self._ruled, self._new_heads = new_heads, new_heads | moved
         self.base = self.state = self._before = evaluator.state
-        self._dropped = dropped & self.base.relations.keys()
-        self._before = self._without_dropped(self.base)
+        self._dropped = dropped
+        if dropped:
+            self._before = self._without_dropped(self.base)
         self.changes: dict[str, Change] = {}
         self.fact_changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
@@ -233,7 +234,7 @@ class Commit:
         return self._without_dropped(staged.state)
 
     def _without_dropped(self, state: State) -> State:
-        for name in self._dropped:
+        for name in self._dropped & state.relations.keys():
             state = state.without_relation(name)
         return state
 
