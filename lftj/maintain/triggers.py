@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lftj.errors import EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var, owner
 from lftj.language.options import AUTO, TRIGGERS
@@ -226,7 +227,10 @@ class Triggers:
                 made.name: float(max(len(relations[made.predicate]), len(step.after[made.predicate])))
                 for made in formulas.relations
             }
-        return BodyMaps(totals, formulas, EventStatistics(sizes))
+        try:
+            return BodyMaps(totals, formulas, EventStatistics(sizes))
+        except EvaluationError as refused:  # its constants multiply to none of 64 bits, or do where a row goes
+            raise DoesNotFit(refused.what) from None
 
     def _kept(
         self,

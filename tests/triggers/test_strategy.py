@@ -215,6 +215,26 @@ def test_sums_and_products_that_no_int64_holds() -> None:
         assert sorted(db["revenue"]) == sorted(plain["revenue"])
 
 
+@pytest.mark.parametrize("maintain", ["triggers", "auto", "delta"])
+def test_constants_whose_product_is_no_number(maintain: str) -> None:
+    """A row that goes takes -2^63 back: 2^63 is no number, and commits and evaluations failed for it."""
+    db = lftj.Database(".decl b(x:number)  .decl g(v:number)")
+    rules = """
+        s[] = sum v : { b(_), v = -9223372036854775808 }.
+        t[x] = sum v * -9223372036854775808 : { b(x), g(v) }.
+    """
+    db.rules(rules, maintain=dict.fromkeys("st", maintain))
+    least = -(2**63)
+    for come, gone in (([(1,)], []), ([], [(1,)]), ([(2,)], []), ([(3,)], [(2,)])):
+        with db.transaction() as tx:
+            tx.insert("g", [(1,)])
+            tx.insert("b", come)
+            tx.erase("b", gone)
+        held = [x for (x,) in db["b"]]
+        assert list(db["s"]) == [(least * len(held),)]
+        assert list(db["t"]) == [(x, least) for x in held]
+
+
 def test_terms_without_a_value() -> None:
     rules = """
     .decl a(k:number, n:number, z:number)
