@@ -51,7 +51,8 @@ def _aggregate() -> str:
     operators = rf"(?!\s*(?:bshru|bshr|bshl|band|bor|bxor|land|lor|lxor){end})"
     functor = rf'(?!\s*\((?:[^()\[\]{{}}",]|{text}|{nested})*+,)'
     other = rf"(?!(?<!{name}){_words(AGGREGATES)}{end}{functor})"
-    operand = rf'(?:\d\.\d|{other}[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
+    time = r"@\d+-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d)?"  # the colons in it are its own
+    operand = rf'(?:\d\.\d|{time}|{other}[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
     return rf'{words}{end}{functor}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
 
 
