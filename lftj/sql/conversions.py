@@ -41,7 +41,7 @@ from lftj.sql.cases import Known
 from lftj.sql.constants import constant, folded, written
 from lftj.sql.places import SqlText
 from lftj.values.decimal_type import Decimals
-from lftj.values.type_table import family_of, type_of
+from lftj.values.type_table import family_of, type_of, without_null
 
 NUMBERS = (NUMBER, UNSIGNED, DECIMAL, FLOAT)
 ZONED = f'{TIMESTAMP}("UTC")'
@@ -206,6 +206,14 @@ def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source
 
 def _is_text(term: ast.Term | None) -> bool:
     return isinstance(term, ast.Constant) and isinstance(term.value, str)
+
+
+def alike(given: str, target: str) -> bool:
+    """Whether codes of one type are codes of the other, null aside; a decimal may have digits that are too many."""
+    given, target = without_null(given), without_null(target)
+    if family_of(given) == family_of(target) == DECIMAL:
+        return scale_of(given) == scale_of(target)
+    return given == target
 
 
 # Comparing

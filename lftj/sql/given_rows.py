@@ -10,9 +10,10 @@ from sqlglot import exp
 from lftj.errors import ProgramError
 from lftj.io.fields import text_value
 from lftj.language.diagnostics import counted
-from lftj.language.types import DECIMAL, decimal_of, scale_of
+from lftj.language.types import decimal_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
+from lftj.sql.conversions import alike
 from lftj.sql.ddl import sql_type, type_name
 from lftj.sql.parameters import NOTHING, Given, with_value
 from lftj.sql.places import SqlText
@@ -194,7 +195,7 @@ def typed_answer(
             remedy="select as many columns, or name those that are given behind the table",
         )
     cast = tuple(
-        None if type is None or _alike(column.type, type) else type
+        None if type is None or alike(column.type, type) else type
         for column, type in zip(found.columns, types, strict=True)
     )
     if not any(cast):
@@ -214,14 +215,6 @@ def _cast(query: exp.Expr, types: Sequence[str | None]) -> exp.Expr:
     ]
     given = exp.Subquery(this=query.copy(), alias=inner)
     return exp.Select(expressions=parts, from_=exp.From(this=given))
-
-
-def _alike(given: str, target: str) -> bool:
-    """Whether codes of one type are codes of the other; of a decimal with fewer digits `_into` looks at the values."""
-    given, target = without_null(given), without_null(target)
-    if family_of(given) == family_of(target) == DECIMAL:
-        return scale_of(given) == scale_of(target)
-    return given == target
 
 
 def codes_for(table: Table, place: int, codes: Codes, column: Column, node: exp.Expr, source: SqlText) -> Codes:

@@ -1,6 +1,8 @@
-"""Statements: a text of SQL, parsed by sqlglot in DuckDB's dialect, with the values of its parameters, or without.
+"""Statements: a text of SQL, parsed by sqlglot in DuckDB's dialect.
 
-select a from t where b = $low;  insert into t values ($low, 'x')     two statements, a parameter `low`
+    select a from t where b = $low;  insert into t values ($low, 'x')     two statements, a parameter `low`
+
+Values are put in the place of parameters, or these are left open (parameters.py).
 """
 
 from __future__ import annotations

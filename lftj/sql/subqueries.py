@@ -23,7 +23,7 @@ from lftj.language.visitors import nodes
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import Known, is_null, joined, not_null, products
-from lftj.sql.conversions import common
+from lftj.sql.conversions import alike, common
 from lftj.sql.grouping import is_grouped
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryScope
@@ -188,7 +188,7 @@ def _of_type(scope: QueryScope, left: exp.Expr, query: exp.Expr, derived: Derive
     *before, last = columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
     given, own = derived.rows.columns[-1], [(case.term, case.type) for case in value(left, scope)]
     wanted = common([*own, (last, given.type)], left, scope.source)
-    if wanted == given.type:
+    if alike(given.type, wanted):
         return derived
     key = f"{wanted} {query.sql('duckdb')}"
     if key not in scope.subqueries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import lftj
 from tests.sql.against_duckdb import Pair
 
 SUBQUERIES = [
@@ -136,3 +137,20 @@ def test_a_view_has_the_rows_that_duckdb_gives(sql: str) -> None:
     for _ in range(3):
         pair.change()
         pair.check()
+
+
+@pytest.mark.parametrize(("left", "cast"), [("decimal(12, 2)", False), ("decimal(12, 3)", True), ("int", False)])
+def test_values_of_one_storage_meet_without_a_cast(left: str, cast: bool) -> None:
+    """Decimals with as many digits behind the point are one kind of code; numbers are made decimals on the left."""
+    db = lftj.Database()
+    db.sql(f"""
+        create table l (v {left} not null); create table r (v decimal(10, 2) not null);
+        insert into l values (1), (2), (2); insert into r values (2), (3.50);
+        create view v as select v, v in (select v from r) as there from l;
+    """)
+    assert sorted((float(value), there) for value, there in db.sql("select * from v")) == [
+        (1, False),
+        (2, True),
+        (2, True),
+    ]
+    assert any(".cast" in head for head in db._strata.order) == cast
