@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from lftj.language.clause import INTERNAL, owner
 from lftj.language.names import COPIES
+from lftj.program.state import State
 from lftj.values.codes import Column, Schema
 
 __all__ = ["COPIES", "Catalogue", "Table"]
@@ -97,6 +98,11 @@ class Catalogue:
     def names(self) -> list[str]:
         """The names of all tables and views, for suggestions."""
         return list(self._tables)
+
+
+def catalogue_of(state: State) -> Catalogue:
+    """The tables and views of a state."""
+    return Catalogue({name: relation.schema for name, relation in state.relations.items()}, state.strata.by_head)
 
 
 def find(name: str, names: Iterable[str]) -> str | None:

@@ -18,11 +18,10 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
 from lftj.language.names import EMPTY, VIEW
-from lftj.sql.catalogue import Catalogue, Table, find, unlike
+from lftj.sql.catalogue import Catalogue, Table, catalogue_of, find, unlike
 from lftj.sql.ddl import known_table, sql_type
 from lftj.sql.places import SqlText
 from lftj.sql.queries import translated
-from lftj.sql.question import catalogue_of
 from lftj.sql.room import Session, extend
 from lftj.sql.table_definition import TableConstraint, TableDefinition, words_of
 from lftj.values.type_table import without_null

@@ -13,16 +13,16 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.names import BAG, COPIES
 from lftj.sql import ddl
-from lftj.sql.catalogue import unlike
+from lftj.sql.catalogue import catalogue_of, unlike
 from lftj.sql.constraints import add_constraints
 from lftj.sql.defaults import add_defaults
 from lftj.sql.given_rows import codes_for
-from lftj.sql.one_off import column_names
 from lftj.sql.places import SqlText
-from lftj.sql.question import NO_OPTIONS, Answer, Question, catalogue_of
+from lftj.sql.question import NO_OPTIONS, Answer, Question
 from lftj.sql.room import Session
 from lftj.sql.row_changes import insert_rows
 from lftj.sql.table_definition import definition_of
+from lftj.sql.view_rules import column_names
 from lftj.values.type_table import with_null, without_null
 
 

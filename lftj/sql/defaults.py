@@ -14,10 +14,10 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
 from lftj.program.state import State
-from lftj.sql.catalogue import Table
+from lftj.sql.catalogue import Table, catalogue_of
 from lftj.sql.given_rows import Blank, codes_for, typed_answer
 from lftj.sql.places import SqlText
-from lftj.sql.question import Question, catalogue_of
+from lftj.sql.question import Question
 from lftj.sql.room import Session, extend
 from lftj.sql.table_definition import TableDefinition
 from lftj.store.change import INSERT, Batch

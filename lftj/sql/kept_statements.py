@@ -9,7 +9,7 @@ is translated to depends on values, and whenever it fails, the text is carried o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sqlglot import exp
@@ -18,10 +18,11 @@ from lftj.errors import Error, ProgramError, TimeoutExpired
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.results.answers import KEPT_QUERIES
+from lftj.sql.catalogue import catalogue_of
 from lftj.sql.one_off import asked, selected
 from lftj.sql.parameters import Given, kind_of
 from lftj.sql.places import SqlText
-from lftj.sql.question import Question, catalogue_of
+from lftj.sql.question import Question
 from lftj.sql.results import SqlResult
 from lftj.sql.room import Session
 from lftj.sql.session import CHANGES, RowStatement, is_query, planned
@@ -65,20 +66,16 @@ class KeptStatement:
 
     def asked(self, database: Any, given: Given, timeout: float | None) -> SqlResult | None:
         """The answer of a query over what a database holds; None if it fails."""
-        assert self.question is not None
-        try:
-            answer = asked(database, self.question, timeout, given)
-        except (Error, Misfit) as error:
-            self._failed(error, given)
-            return None
-        self._done = True
-        return answer
+        return self._answered(lambda question: asked(database, question, timeout, given), given)
 
     def selected(self, session: Session, given: Given) -> SqlResult | None:
         """The answer of a query over what an open transaction holds; None if it fails."""
+        return self._answered(lambda question: selected(session, session._present(), question, given), given)
+
+    def _answered(self, ask: Callable[[Question], SqlResult], given: Given) -> SqlResult | None:
         assert self.question is not None
         try:
-            answer = selected(session, session._present(), self.question, given)
+            answer = ask(self.question)
         except (Error, Misfit) as error:
             self._failed(error, given)
             return None
@@ -92,7 +89,6 @@ class KeptStatement:
                 state = session._present()
                 if self._plan is None or not self._plan.holds(state):
                     change = planned(self._statement, catalogue_of(state), self._source)
-                    assert change is not None, "it changes rows"
                     self._plan = _Plan(change, state.strata, frozenset(state.relations))
                 self._plan.change.carry_out(session, given)
         except (Error, Misfit) as error:

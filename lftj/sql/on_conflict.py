@@ -22,11 +22,11 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from lftj.errors import ProgramError
-from lftj.sql.catalogue import Catalogue, Table, find
+from lftj.sql.catalogue import Catalogue, Table, find, unlike
 from lftj.sql.change_target import assignments, places_of
 from lftj.sql.parameters import Given
 from lftj.sql.places import SqlText
-from lftj.sql.question import Codes, Question, free_name, with_rows
+from lftj.sql.question import Codes, Question, with_rows
 from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows, replace_rows, shown
 from lftj.sql.update_delete import RowChange
@@ -165,7 +165,7 @@ class ConflictingInsert:
 
     def __init__(self, table: Table, conflict: Conflict, catalogue: Catalogue, source: SqlText) -> None:
         self._table, self._conflict, self._source = table, conflict, source
-        self._name = free_name(EXCLUDED, catalogue.names)
+        self._name = unlike(EXCLUDED, map(str.casefold, catalogue.names))
         self._columns = tuple(Column(_hidden(column.name), column.type) for column in table.columns)
         excluded = exp.alias_(exp.to_table(self._name, quoted=True), exp.to_identifier(ALIAS, quoted=True), table=True)
         alike = [_alike(table, key, conflict.target) for key in conflict.keys]

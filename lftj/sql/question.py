@@ -11,7 +11,7 @@ walks of rules are kept too (lftj/evaluate/kept_walk.py), from the second time o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -30,7 +30,7 @@ from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.results.answers import out_of_memory
-from lftj.sql.catalogue import Catalogue, find
+from lftj.sql.catalogue import catalogue_of
 from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
 from lftj.sql.queries import translated
@@ -128,7 +128,7 @@ class Question:
     def answer(self, asking: Asking, state: State, given: Given = NOTHING) -> Answer:
         """The rows over a state, in key order; of a query with a limit those that its order puts first."""
         evaluator = asking._evaluator
-        found, view = self.rows(evaluator, state, asking._limits(), given), self.view(evaluator, state)
+        found, view = self.rows(evaluator, state, asking._limits(), given)
         width = len(view.columns) - view.hidden
         if view.limit is not None or view.offset:
             order = positions(found, view, evaluator)
@@ -139,17 +139,15 @@ class Question:
         rows, copies = np.unique(found.rows[:width, order], axis=1, return_counts=True)
         return Answer(rows, copies.astype(np.int64), found.columns[:width])
 
-    def view(self, evaluator: Evaluator, state: State) -> View:
-        """What the query is, over a state."""
-        return self._over(evaluator, state).view
-
     def below(self, evaluator: Evaluator, state: State) -> frozenset[str]:
         """The stale heads of a state that the query reads."""
         made = self._over(evaluator, state)
         return state.stale & state.strata.below(made.reads)
 
-    def rows(self, evaluator: Evaluator, state: State, limits: Callable[[str], Limits], given: Given) -> Answer:
-        """All rows over a state, those of its hidden columns included."""
+    def rows(
+        self, evaluator: Evaluator, state: State, limits: Callable[[str], Limits], given: Given
+    ) -> tuple[Answer, View]:
+        """(all rows over a state, with those of hidden columns; what the query is there)."""
         made = self._over(evaluator, state)
         staged = evaluator.over(made.over(state)).giving(self._codes(made, given, evaluator))
         name = made.view.name
@@ -159,7 +157,7 @@ class Question:
                 refresh(staged, made.reads, limits)
                 if (rows := _short(made.walks, staged)) is not None:
                     columns = _columns(made.view, staged.state.relations[name].schema)
-                    return Answer(rows, np.ones(rows.shape[1], np.int64), columns)
+                    return Answer(rows, np.ones(rows.shape[1], np.int64), columns), made.view
             refresh(staged, (name,), limits)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
@@ -168,8 +166,8 @@ class Question:
         relation = staged.state.relations[name]
         rows, columns = relation.content.columns(), _columns(made.view, relation.schema)
         if made.view.bag:
-            return Answer(rows[:-1], rows[-1], columns)
-        return Answer(rows, np.ones(rows.shape[1], np.int64), columns)
+            return Answer(rows[:-1], rows[-1], columns), made.view
+        return Answer(rows, np.ones(rows.shape[1], np.int64), columns), made.view
 
     def _codes(self, made: _TranslatedQuery, given: Given, evaluator: Evaluator) -> Mapping[str, int]:
         return {
@@ -267,23 +265,11 @@ def _columns(view: View, schema: Schema) -> tuple[Column, ...]:
     return tuple(Column(column.name, type) for column, type in zip(view.columns, schema.types, strict=False))
 
 
-def catalogue_of(state: State) -> Catalogue:
-    """The tables and views of a state."""
-    return Catalogue({name: relation.schema for name, relation in state.relations.items()}, state.strata.by_head)
-
-
 def with_rows(asking: Asking, state: State, name: str, columns: tuple[Column, ...], rows: Codes) -> State:
     """The state with one more table, of distinct rows int64[columns, n], under a name that none has."""
     relation = _new_relation(asking._evaluator)(Schema(name, columns))
     relations = {**state.relations, name: relation}
     return state._replace(relations=relations).with_facts(name, relation.with_facts(rows, rows.shape[1]))
-
-
-def free_name(word: str, names: Collection[str]) -> str:
-    """A name that begins with `word`, and that nothing has in any case."""
-    while find(word, names) is not None:
-        word += "_"
-    return word
 
 
 def _new_relation(evaluator: Evaluator) -> Callable[[Schema], StoredRelation]:

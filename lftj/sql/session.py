@@ -11,8 +11,8 @@ the plan of a text that comes again is kept (kept_statements.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from sqlglot import exp
 
@@ -22,17 +22,18 @@ from lftj.language.clause import owner
 from lftj.language.diagnostics import did_you_mean
 from lftj.program.rule_options import RuleOptions
 from lftj.sql import ddl
-from lftj.sql.catalogue import Catalogue, Table
+from lftj.sql.catalogue import Catalogue, Table, catalogue_of
 from lftj.sql.create_table import create_table
 from lftj.sql.insert import InsertStatement
-from lftj.sql.one_off import selected, view_of
+from lftj.sql.one_off import selected
 from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
-from lftj.sql.question import NO_OPTIONS, Question, catalogue_of
+from lftj.sql.question import NO_OPTIONS, Question
 from lftj.sql.results import SqlResult
 from lftj.sql.room import Changing, Session
 from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
+from lftj.sql.view_rules import view_of
 from lftj.values.codes import Schema
 
 # What to do instead of a statement that is not supported, by its first word.
@@ -52,8 +53,6 @@ _REMEDIES = {
     **dict.fromkeys(("grant", "revoke"), "leave it out: whoever has the database may do everything"),
     "comment": "leave it out, or write it as `-- ...`",
 }
-# The statements that change rows.
-CHANGES = (exp.Insert, exp.Delete, exp.Update, exp.TruncateTable)
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
 
 
@@ -102,12 +101,11 @@ def carry_out(
 ) -> SqlResult | None:
     """Carry out one statement; a query gives its answer. `options`: of views, by name."""
     state = session._present()
-    catalogue = catalogue_of(state)
     if is_query(statement):
         return selected(session, state, Question(statement, source))
-    change = planned(statement, catalogue, source)
-    if change is not None:
-        change.carry_out(session, NOTHING)
+    catalogue = catalogue_of(state)
+    if isinstance(statement, CHANGES):
+        planned(statement, catalogue, source).carry_out(session, NOTHING)
         return None
     match statement:
         case exp.Create():
@@ -140,19 +138,19 @@ class RowStatement(Protocol):
         """Change them. `given`: the values of parameters that the statement leaves open."""
 
 
-def planned(statement: exp.Expression, catalogue: Catalogue, source: SqlText) -> RowStatement | None:
-    """What a statement does to rows; None if it is none that changes them."""
-    match statement:
-        case exp.Insert():
-            return InsertStatement(statement, catalogue, source)
-        case exp.Delete():
-            return DeleteStatement(statement, catalogue, source)
-        case exp.Update():
-            return UpdateStatement(statement, catalogue, source)
-        case exp.TruncateTable():
-            return TruncateStatement(statement, catalogue, source)
-        case _:
-            return None
+_ROW_STATEMENTS: dict[type[exp.Expr], Callable[[Any, Catalogue, SqlText], RowStatement]] = {
+    exp.Insert: InsertStatement,
+    exp.Delete: DeleteStatement,
+    exp.Update: UpdateStatement,
+    exp.TruncateTable: TruncateStatement,
+}
+# The statements that change rows.
+CHANGES = tuple(_ROW_STATEMENTS)
+
+
+def planned(statement: exp.Expr, catalogue: Catalogue, source: SqlText) -> RowStatement:
+    """What a statement of `CHANGES` does to rows."""
+    return _ROW_STATEMENTS[type(statement)](statement, catalogue, source)
 
 
 # --- create -----------------------------------------------------------------------------------------------------------

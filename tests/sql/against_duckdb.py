@@ -16,9 +16,9 @@ import lftj
 duckdb = pytest.importorskip("duckdb")
 sqlglot = pytest.importorskip("sqlglot")
 
+from lftj.sql.catalogue import catalogue_of  # noqa: E402 - needs the parser
 from lftj.sql.places import SqlText  # noqa: E402
 from lftj.sql.queries import translated  # noqa: E402
-from lftj.sql.question import catalogue_of  # noqa: E402 - needs the parser
 from lftj.sql.view import View  # noqa: E402
 
 # t has a primary key; u and w are bags
