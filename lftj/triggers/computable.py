@@ -25,11 +25,11 @@ def check_computable(program: TriggerProgram) -> None:
     for event, statements in program.statements.items():
         schema = program.relations[event[1]]
         names = parameter_names(schema, statements)
-        for statement, line in zip(statements, event_lines(event, statements, schema), strict=True):
+        for number, statement in enumerate(statements):
             for why in _faults(statement, names):
                 finding = Diagnostic(
                     f"triggers cannot run a statement of `{statement.target}`",
-                    Span("<triggers>", line_text=line),
+                    Span("<triggers>", line_text=event_lines(event, statements, schema)[number]),
                     why=why,
                     remedy="write the sum as a rule, which computes such things before a row becomes an event",
                 )
