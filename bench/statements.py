@@ -3,10 +3,11 @@
     python -m bench.statements [-n rows] [--quick]
 
 Each case is a table in memory, filled with rows, and statements of one row, each a transaction: of lftj by `db.sql`,
-one text with parameters, and where that says the same by `db.transaction()`; of SQLite by `execute`, with the
-index that the case wants. Where a view of the first rows is kept, SQLite is asked for them after each statement, as
-lftj knows their change then. The engines take their turns in batches; figures are medians over these. What the tables
-hold in the end is compared. Each line goes to `bench/results/statements.jsonl`. Exit code 1 if engines disagree.
+one text with parameters and a new text each time, and where that says the same by `db.transaction()`; of SQLite by
+`execute`, with the index that the case wants. Where a view of the first rows is kept, SQLite is asked for them after
+each statement, as lftj knows their change then. The engines take their turns in batches; figures are medians over
+these. What the tables hold in the end is compared. Each line goes to `bench/results/statements.jsonl`. Exit code 1 if
+engines disagree.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ CASES = (
         f"{INSERT} on conflict (id) do update set qty = sale.qty + excluded.qty",
         first=0.999,
     ),
+    Case("select by key", PLAIN, "select * from sale where id = $id", first=0.5),
     Case("update by key", PLAIN, "update sale set qty = qty + 1 where id = $id", first=0.5),
     Case("delete by key", PLAIN, "delete from sale where id = $id", "erase", first=0.5),
     Case("insert below a view of the first 10", PLAIN, INSERT, "insert", asked=FIRST),
@@ -76,7 +78,7 @@ def engines(case: Case, n: int) -> tuple[dict[str, Callable[[int], Any]], Callab
     rows = [row(i, n) for i in range(n)]
     items = [(i,) for i in range(ITEMS)]
     lite = sqlite3.connect(":memory:", isolation_level=None)
-    made: dict[str, lftj.Database] = {"lftj, SQL": lftj.Database()}
+    made: dict[str, lftj.Database] = {"lftj, SQL": lftj.Database(), "lftj, new text": lftj.Database()}
     if case.call:
         made["lftj"] = lftj.Database()
     for db in made.values():
@@ -101,7 +103,7 @@ def engines(case: Case, n: int) -> tuple[dict[str, Callable[[int], Any]], Callab
         return {name: values[name] for name in named}
 
     def by_lite(i: int) -> None:
-        lite.execute(case.statement, given(i))
+        lite.execute(case.statement, given(i)).fetchall()
         if case.asked:
             lite.execute(case.asked).fetchall()
 
@@ -112,6 +114,7 @@ def engines(case: Case, n: int) -> tuple[dict[str, Callable[[int], Any]], Callab
     found: dict[str, Callable[[int], Any]] = {
         "sqlite": by_lite,
         "lftj, SQL": lambda i: made["lftj, SQL"].sql(case.statement, **given(i)),
+        "lftj, new text": lambda i: made["lftj, new text"].sql(f"{case.statement} -- {i}", **given(i)),
     }
     if case.call:
         found["lftj"] = by_call
@@ -156,11 +159,14 @@ def measured(case: Case, n: int, batches: int) -> dict[str, Any]:
 def table() -> str:
     """What was measured last of each case."""
     last = {line["case"]: line for line in results.read(STATEMENTS)}
-    shown = Table("statement of one row", "lftj by `transaction()`, µs", "by `db.sql`, µs", "SQLite, µs")
+    shown = Table(
+        "statement of one row", "lftj by `transaction()`, µs", "by `db.sql`, µs", "of a new text, µs", "SQLite, µs"
+    )
     for name, line in last.items():
         micros = line["micros"]
         call = f"**{micros['lftj']:.0f}**" if "lftj" in micros else "–"
-        shown.add(name, call, f"{micros['lftj, SQL']:,.0f}", f"{micros['sqlite']:.1f}")
+        anew = f"{micros['lftj, new text']:,.0f}"
+        shown.add(name, call, f"{micros['lftj, SQL']:,.0f}", anew, f"{micros['sqlite']:.1f}")
     return str(shown)
 
 
