@@ -153,21 +153,24 @@ class Question:
         name = made.view.name
         self._times += 1
         try:
-            if made.walks and self._times > 1:
-                refresh(staged, made.reads, limits)
-                if (rows := _short(made.walks, staged)) is not None:
-                    columns = _columns(made.view, staged.state.relations[name].schema)
-                    return Answer(rows, np.ones(rows.shape[1], np.int64), columns), made.view
-            refresh(staged, (name,), limits)
+            refresh(staged, made.reads, limits)  # an error of a rule below is told as such
+            short = _short(made.walks, staged) if made.walks and self._times > 1 else None
+            if short is None:
+                self._evaluate(staged, name, limits)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
-        except EvaluationError as error:
-            raise self._told(error) from None
         relation = staged.state.relations[name]
-        rows, columns = relation.content.columns(), _columns(made.view, relation.schema)
+        columns = _columns(made.view, relation.schema)
+        rows = relation.content.columns() if short is None else short
         if made.view.bag:
             return Answer(rows[:-1], rows[-1], columns), made.view
         return Answer(rows, np.ones(rows.shape[1], np.int64), columns), made.view
+
+    def _evaluate(self, staged: Evaluator, name: str, limits: Callable[[str], Limits]) -> None:
+        try:
+            refresh(staged, (name,), limits)
+        except EvaluationError as error:
+            raise self._told(error) from None
 
     def _codes(self, made: _TranslatedQuery, given: Given, evaluator: Evaluator) -> Mapping[str, int]:
         return {

@@ -179,3 +179,22 @@ def test_what_fails_when_it_is_computed_names_the_statement(text: str, told: str
         assert "<sql>:1:" in str(caught.value)
         assert "<rules>" not in str(caught.value)
         assert "in the body" not in str(caught.value)
+
+
+def test_an_error_of_a_rule_below_a_statement_is_told_as_the_rules_own() -> None:
+    db = lftj.Database(".decl e(x:number, y:number)  q(x, z) :- e(x, y), z = 6 / y.")
+    db.sql("create table seen (x int)")
+    db.load("e", [(1, 0)])
+    texts = (
+        "select x from q where x > 0",
+        "insert into seen select x from q",
+        "delete from seen where x in (select x from q)",
+    )
+    for text in texts:
+        for _ in range(3):
+            with pytest.raises(
+                EvaluationError, match=re.escape("in `q(x, z) :- e(x, y), z = 6 / y.` with x = 1, y = 0")
+            ):
+                db.sql(text)
+            with pytest.raises(EvaluationError, match="<rules>:1:30"), db.transaction() as tx:
+                tx.sql(text)
