@@ -28,7 +28,6 @@ from itertools import product
 
 from lftj.language.aggregate_specs import sum_of_nothing
 from lftj.language.clause import (
-    INTERNAL,
     Apply,
     BodyAtom,
     Clause,
@@ -43,7 +42,7 @@ from lftj.language.clause import (
 from lftj.language.cycles import Dependencies
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import TEXT_TESTS, known_as
-from lftj.language.internal_relations import ALL, GROUPS, ROWS, WITH_ZERO, InternalRelations
+from lftj.language.internal_relations import ALL, GROUPS, ROWS, WITH_ZERO, InternalRelations, is_part
 from lftj.language.types import NUMBER
 from lftj.values.codes import Column, Schema
 
@@ -56,7 +55,7 @@ def along_data(component: Sequence[str], dependencies: Dependencies, functional:
     if not dependencies.broken.isdisjoint(component):
         return False
     return all(
-        name.endswith((WITH_ZERO, ALL)) or name in dependencies.folds if name.startswith(INTERNAL) else functional(name)
+        name.endswith((WITH_ZERO, ALL)) or name in dependencies.folds if is_part(name) else functional(name)
         for name in component
     )
 
@@ -93,7 +92,7 @@ def _read(clauses: Sequence[Clause], before: Sequence[Clause]) -> list[Clause]:
     """`clauses` without those of relations of desugaring that nothing reads any more."""
     while True:
         read = {name for clause in (*clauses, *before) for name in clause.reads}
-        kept = [c for c in clauses if not c.head.startswith(INTERNAL) or c.head in read]
+        kept = [c for c in clauses if not is_part(c.head) or c.head in read]
         if len(kept) == len(clauses):
             return kept
         clauses = kept
@@ -129,7 +128,7 @@ class _Component:
         """All clauses, those of the component split."""
         own = {name: rows for name, rows in self._heads.items() if name in self._members}
         aggregates = [self._alternatives(c) for rows in own.values() for c in rows if c.aggregate is not None]
-        heads = [c for name, rows in own.items() for c in rows if not name.startswith(INTERNAL)]
+        heads = [c for name, rows in own.items() for c in rows if not is_part(name)]
         made = {id(c): self._in_two(c, [c]) for alternatives in aggregates for c in alternatives}
         if self._findings.failed:
             return list(self._clauses)
@@ -162,7 +161,11 @@ class _Component:
             renamed = _renamed(one, taken)
             found.append(
                 replace(
-                    clause, atoms=renamed.atoms, compares=(*renamed.compares, *clause.compares), negated=one.negated
+                    clause,
+                    atoms=renamed.atoms,
+                    compares=(*renamed.compares, *clause.compares),
+                    negated=renamed.negated,
+                    or_null=renamed.or_null | clause.or_null,
                 )
             )
         return found
@@ -230,7 +233,17 @@ class _Component:
         )
         equal = tuple(Compare("=", variable, term) for term, variable in computed.items())
         made += [
-            Clause(name, columns, atoms, (*pushed, *equal), clause.span, clause.text, clause.rule, negated=none)
+            Clause(
+                name,
+                columns,
+                atoms,
+                (*pushed, *equal),
+                clause.span,
+                clause.text,
+                clause.rule,
+                negated=none,
+                or_null=clause.or_null,
+            )
             for atoms, _, _ in bodies
         ]
         rows = BodyAtom(name, columns, clause.span)
@@ -372,4 +385,5 @@ def _renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
         atoms=tuple(atom(one) for one in clause.atoms),
         negated=tuple(atom(one) for one in clause.negated),
         compares=tuple(replace(c, left=term(c.left), right=term(c.right)) for c in clause.compares),
+        or_null=frozenset(names.get(name, name) for name in clause.or_null),
     )

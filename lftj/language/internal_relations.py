@@ -17,6 +17,7 @@ is derived by the clauses of the first rule that has them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,14 @@ from lftj.language.normal_form import Conjunction
 
 # How their names end.
 ALL, MET, GROUPS, WITH_ZERO, ROWS = ".all", ".met", ".groups", ".with0", ".rows"
+
+
+_PART = re.compile(r"\.\d+(?:\.[a-z]\w*(?:\.\d+)?)?$")
+
+
+def is_part(name: str) -> bool:
+    """Whether a relation was made of a part of a rule; internal heads of a query of SQL are none: `@v.sum1`."""
+    return name.startswith(INTERNAL) and _PART.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,3 +305,22 @@ def test_decimals_of_unlike_scales_in_a_recursion_are_refused_with_words_of_the_
     assert "all clauses of `total` derive rows of the same types" in str(info.value)
     assert "do: give them as many digits behind the point, with `to_decimal`" in str(info.value)
     assert "@" not in str(info.value)
+
+
+def test_null_is_like_null_in_what_the_rows_of_a_key_negate() -> None:
+    """A key with null had two values: that of the rule for keys that begin, and that of the rule for all others."""
+    db = lftj.Database("""
+        .decl start(x:number, z:number?) -> n:number
+        .decl step(y:number, w:number?, x:number, z:number?)
+        come[x, z] = sum n : { step(y, w, x, z), ways(y, w, n), or_null(w), or_null(z) }.
+        ways[x, z] = n :- start(x, z, n), !come(x, z, _), or_null(z).
+        ways[x, z] = n + m :- start(x, z, n), come(x, z, m), or_null(z).
+        ways[x, z] = m :- step(_, _, x, z), come(x, z, m), !start(x, z, _), or_null(z).
+    """)
+    with db.transaction() as tx:
+        tx.insert("start", [(1, None, 2), (2, None, 5)])
+        tx.insert("step", [(1, None, 2, None), (2, None, 3, 7)])
+    assert list(db["ways"]) == [(1, None, 2), (2, None, 7), (3, 7, 7)]
+    with db.transaction() as tx:
+        tx.erase("start", [(2, None, 5)])
+    assert list(db["ways"]) == [(1, None, 2), (2, None, 2), (3, 7, 2)]
