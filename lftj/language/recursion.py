@@ -2,8 +2,8 @@
 
 Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
 would have to keep one value through the rounds) without a minimum or maximum that says which value stands (min_max.py)
-or whose keys come from rows outside (acyclic.py), and texts computed in a clause that reads its own component (each
-round would make new symbols). A component in which no rule says what type a column has derives nothing at all; that is
+or whose keys come from rows outside (acyclic.py), and texts computed in a clause of best values that reads its own
+component. A component in which no rule says what type a column has derives nothing at all; that is
 a mistake.
 
 Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
@@ -48,11 +48,12 @@ def refuse_functional(
 def refuse_texts(
     recursive: Iterable[tuple[str, ...]], typed: Sequence[TypedClause], before: Sequence[Clause], findings: Findings
 ) -> None:
-    """Report the texts that are computed in clauses of the program, or of the database, that read their own component.
+    """Report the texts that are computed in clauses of best values, new or in the database, that read their component.
 
     Clauses that start a recursion may compute them.
     """
-    member = {name: component for component in recursive for name in component}
+    best = {clause.head for clause in before if clause.best} | {clause.head.name for clause in typed if clause.best}
+    member = {name: component for component in recursive if not best.isdisjoint(component) for name in component}
     for clause in typed:
         component = member.get(clause.head.name, ())
         if any(atom.name in component for atom in clause.body.atoms):
@@ -117,7 +118,7 @@ def refuse_untyped(recursive: Iterable[tuple[str, ...]], names: Names, findings:
 
 def _refuse(what: str, span: Span, head: str, findings: Findings) -> None:
     findings.unsupported(
-        f"`{what}`, a text computed in recursion",
+        f"`{what}`, a text computed in a recursion of least or greatest values",
         span,
         remedy=f"compute it outside: in a relation below the recursion that `{head}` reads, or above it",
     )

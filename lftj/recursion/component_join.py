@@ -120,10 +120,11 @@ class DeltaJoin:
     """One variant of a clause.
 
     `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that the row of the
-    clause's last atom has as its value. `apart`: that one, the head, is only looked up, and not joined, and the heads
-    come with the limits (`rounds`); else it is the changed rows, and the limit of one for which a tested row was too
-    young is marked in them (`marking`; place.older). `own`: the last negated atom is the head's own, which a run may
-    leave out where it meets no head twice.
+    clause's last atom has as its value; none where the clause computes texts, whose heads are those of any rounds.
+    `apart`: that last atom, the head, is only looked up, and not joined, and the heads come with the limits (`rounds`);
+    else it is the changed rows, and the limit of one for which a tested row was too young is marked in them
+    (`marking`; place.older). `own`: the last negated atom is the head's own, which a run may leave out where it meets
+    no head twice.
 
     Of the last run: `steps` · `saw_undefined`, whether a term had no value · `met`, how many heads it met that are
     there · `marked`, whether a limit was. `key`: which of a component's joins it is. `adopted`: the key orders that
@@ -133,9 +134,10 @@ class DeltaJoin:
     key: Key = ("", 0, None)
 
     def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False, own: bool = False) -> None:
-        self.clause, self.tested = clause, tested
+        self.clause = clause
         self.adopted: set[Order] = set()
         self.texts = split_text(clause) is not None
+        self.tested = tested = () if self.texts else tested
         # A row is looked up by all its columns.
         self.body: Body = body_of(clause, whole=tested)
         self.rounds = bool(tested) and apart
@@ -257,7 +259,7 @@ class DeltaJoin:
         return greatest
 
     def _with_texts(self, evaluator: Evaluator, relations: Relations, limits: Limits) -> Rows:
-        """The distinct heads of a clause that computes texts, in the steps that takes; it reads no member."""
+        """The distinct heads of a clause that computes texts, in the steps that takes; rounds are not looked at."""
         chunks: list[Rows] = []
         evaluation, saw_undefined = evaluator.walk(self.clause, limits, chunks.append, also=relations)
         self.steps += sum(part.counters.steps for part in evaluation.parts() if part.counters is not None)

@@ -8,6 +8,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import Clause
 from lftj.plan.join_stats import CANDIDATES, DELTA_RULE, DEPENDENTS, OLDER_DEPENDENTS, REDERIVE, JoinStats, Key
 from lftj.program.strata import Strata
+from lftj.program.text_split import split_text
 from lftj.recursion import variants
 from lftj.recursion.component_join import DeltaJoin, Order
 from lftj.recursion.scratch_relation import ScratchRelation
@@ -18,9 +19,9 @@ class Joins:
 
     `written`: the clauses as they are written; `clauses`: as they are run, each in its place. `as_written`: whether
     they are the same. `strata`: those the clauses were last found in. `below`: the relations of lower strata that they
-    read. `ops`: "min" or "max" of heads of best values. `adopted`: the key orders that their plans read. `fresh`: by
-    head, which part of the rows that a large round met was not there yet, the last time. `steps`: of all runs;
-    `join_stats`: the same by join, with more.
+    read. `texts`: the clauses that read members and compute texts. `ops`: "min" or "max" of heads of best values.
+    `adopted`: the key orders that their plans read. `fresh`: by head, which part of the rows that a large round met was
+    not there yet, the last time. `steps`: of all runs; `join_stats`: the same by join, with more.
     """
 
     def __init__(self, written: tuple[Clause, ...], clauses: tuple[Clause, ...], members: Iterable[str]) -> None:
@@ -28,6 +29,11 @@ class Joins:
         self.as_written = clauses == written
         self.strata: Strata | None = None
         self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
+        self.texts = frozenset(
+            c
+            for c, clause in enumerate(self.clauses)
+            if self.members & clause.reads.keys() and split_text(clause) is not None
+        )
         self.ops = {clause.head: clause.best for clause in self.clauses if clause.best}
         # (clause, atom) of the positive and of the negated atoms over each relation, these numbered behind the others.
         self._positive: dict[str, list[tuple[int, int]]] = {}

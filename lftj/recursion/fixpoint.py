@@ -235,11 +235,15 @@ class Fixpoint:
         """Those of `rows` int64[arity, n] of `head`, in order, that no clause derives.
 
         `limited`: from rows of smaller rounds than those that the last row of the array holds. Where a clause may
-        derive a row from others, its round is marked in what is returned (`unmarked`).
+        derive a row from others, its round is marked in what is returned (`unmarked`). Of what a clause computes texts
+        from the rounds are not known, so its heads may all be derived from others: all go, and come back.
         """
         delta: StoredRelation | None = None
         for c, clause in enumerate(self.joins.clauses):
             if clause.head != head or not rows.shape[1]:
+                continue
+            if limited and c in self.joins.texts:
+                rows, delta = np.concatenate([rows[:-1], ~unmarked(rows)[-1:]]), None
                 continue
             rederive, limit = self.joins.rederive(c), None if limited else NO_LIMIT
             greatest = rederive.nullary_round(self.relations) if limited else -1

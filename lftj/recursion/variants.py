@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Plain, Var, variables_of
+from lftj.program.text_split import split_text
 
 # The relation of changed, or asked, rows.
 CHANGED = "@Δ"
@@ -51,9 +52,18 @@ def dependents(clause: Clause, i: int, members: Collection[str]) -> tuple[Clause
 
 
 def rederive(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
-    """(which of the changed rows are heads of derivations, the atoms of `members`, whose rows are to be older)."""
+    """(which of the changed rows are heads of derivations, the atoms of `members`, whose rows are to be older).
+
+    Where the last atom waits for texts that are computed, one more has the columns that are known before.
+    """
     found, columns = _with_head(clause)
-    found = replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns)))
+    asked = BodyAtom(CHANGED, columns)
+    found = replace(found, atoms=(*found.atoms, asked))
+    split = split_text(found)
+    if split is not None and asked in split.outer.atoms:
+        known = {v.name for term in split.inner.head_args for v in variables_of(term)}
+        narrow = tuple(arg if isinstance(arg, Var) and arg.name in known else None for arg in columns)
+        found = replace(found, atoms=(BodyAtom(CHANGED, narrow), *found.atoms))
     return found, tuple(i for i, atom in enumerate(found.atoms) if atom.predicate in members)
 
 

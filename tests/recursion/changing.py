@@ -228,17 +228,13 @@ class Twin(twin.Twin):
         return {head: [*self.rules.get(head, ()), *(r for r in added if r.head == head)] for head in heads}
 
     def refused(self) -> bool:
-        """Whether rules are in a recursion that must not be: of negations, functional heads or texts computed."""
+        """Whether rules are in a recursion that must not be: of negations or functional heads."""
         try:
             components = in_order(self.program, {})
         except Cycle:
             return True
-        made = [rule for found in self.rules.values() for rule in found if "cat(" in rule.text]
         for found in (set(found) for found in components if recursive(self.program, found)):
             if found & FUNCTIONAL.keys() and not found <= KEYED.keys():
-                return True
-            bodies = [rule.text.partition(":-")[2] for rule in made if rule.head in found]
-            if any(f"{name}(" in body for body in bodies for name in found):
                 return True
         return False
 

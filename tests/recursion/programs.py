@@ -180,6 +180,24 @@ WRITTEN = {
         "p(x, z) :- c(y, w, z), p(x, w), p(x, y).\nq(x, o, z) :- q(x, r, z), s(r, o).\n"
         "q(x, e, o) :- q(x, y, z), r(y, u, e), q(z, u, o).",
     ),
+    "paths as texts": Written(
+        "e/ss", "t/sss", "t(x, y, cat(x, y)) :- e(x, y).\nt(x, z, cat(p, z)) :- t(x, y, p), e(y, z), strlen(p) < 4."
+    ),
+    "texts cut": Written("b/s e/ss", "r/s", "r(x) :- b(x).\nr(substr(cat(x, y), 1, 2)) :- r(x), e(x, y)."),
+    "texts cut, by two ways": Written(
+        "b/s e/ss f/s",
+        "r/s s/ss",
+        "r(x) :- b(x).\nr(y) :- s(x, y), strlen(x) < 2.\ns(x, y) :- r(x), e(x, y), !f(y).\n"
+        "s(y, substr(cat(x, y), 0, 2)) :- s(x, y), r(y).\ns(x, z) :- s(x, y), s(y, z).",
+    ),
+    "texts compared": Written(
+        "e/ss", "t/ss", 't(x, y) :- e(x, y).\nt(x, z) :- t(x, y), t(y, z), match("[ab]*", y), z = cat(z, "").'
+    ),
+    "numbers of texts": Written(
+        "b/1 e/2",
+        "n/1 t/s",
+        'n(x) :- b(x).\nt(to_string(x)) :- n(x).\nn(y) :- t(s), match("[0-9]+", s), x = to_number(s), e(x, y).',
+    ),
 }
 
 
@@ -205,6 +223,19 @@ def _bounded(draw: Draw, body: Scope) -> None:
     else:
         body.literals += [f"{new} = {a} - 1", f"{a} > 0", f"{a} < 6"]
     body.bound[new] = "number"
+
+
+def _cut(draw: Draw, body: Scope) -> None:
+    """A text of at most two characters that is computed, or its length."""
+    names = body.variables("symbol")
+    a, b = pick(draw, names), pick(draw, names)
+    new = body.fresh()
+    if pick(draw, (True, True, False)):
+        body.literals.append(f"{new} = substr(cat({a}, {b}), {pick(draw, (0, 1))}, {pick(draw, (1, 2))})")
+        body.bound[new] = "symbol"
+    else:
+        body.literals.append(f"{new} = strlen({a})")
+        body.bound[new] = "number"
 
 
 def _count_below(draw: Draw, mixed: Mixed, body: Scope, lower: list[str]) -> None:
@@ -241,7 +272,9 @@ def make_rule(draw: Draw, mixed: Mixed, lower: list[str], members: dict[str, Sch
         body.literals.append(f"{name}({', '.join(args)})")
     for _ in range(pick(draw, (0, 0, 1, 1, 2))):
         extra = pick(draw, ("computed", "condition", "negated", "negated", "count"))
-        if extra == "computed" and body.variables("number"):
+        if extra == "computed" and body.variables("symbol") and pick(draw, (True, False)):
+            _cut(draw, body)
+        elif extra == "computed" and body.variables("number"):
             _bounded(draw, body)
         elif extra == "condition" and body.bound:
             kind = pick(draw, sorted(set(body.bound.values())))
@@ -249,9 +282,7 @@ def make_rule(draw: Draw, mixed: Mixed, lower: list[str], members: dict[str, Sch
             body.literals.append(f"{pick(draw, body.variables(kind))} {op} {programs.operand(draw, body, kind)}")
         elif extra == "negated":
             below = Mixed(known={name: mixed.known[name] for name in lower})
-            text = negated(draw, below, body)
-            if not _COMPUTES.search(text):
-                body.literals.append(text)
+            body.literals.append(negated(draw, below, body))
         elif extra == "count":
             _count_below(draw, mixed, body, lower)
     args = []
@@ -259,9 +290,6 @@ def make_rule(draw: Draw, mixed: Mixed, lower: list[str], members: dict[str, Sch
         names = body.variables(kind)
         args.append(pick(draw, names) if names and pick(draw, range(12)) else _constant(draw, kind))
     return f"{head}({', '.join(args)}) :- {', '.join(body.literals)}."
-
-
-_COMPUTES = re.compile(r"cat\(|substr|to_string|strlen|min\(|max\(")
 
 
 def add_component(draw: Draw, mixed: Mixed, prefix: str) -> None:

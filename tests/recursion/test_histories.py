@@ -76,7 +76,7 @@ def test_an_amended_version_has_another_jump_table(seed: int) -> None:
     """A history that never ended: a walk by the jump table of a version that had been amended since."""
     rng = Random(seed)
     with mock.patch.multiple(stored, MOST_BEHIND=3, BEHIND_PART=1e9):
-        name = rng.choice(list(WRITTEN))
+        name = rng.choice(list(WRITTEN)[:46])  # those that there were
         run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=rng.random() < 0.5))
 
 
