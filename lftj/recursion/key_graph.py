@@ -11,6 +11,7 @@ change closes goes through a row that came, so it lies in the cone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from lftj.errors import CycleError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, Clause, owner
+from lftj.language.internal_relations import is_part
 from lftj.language.notation import literal_text
 from lftj.recursion.fixpoint import not_among
 from lftj.recursion.key_rules import KeyRules
@@ -139,28 +141,49 @@ class KeyGraph:
         named = []
         for one in around:
             (head, nodes) = next(self.by_head(np.array([one])))
-            if not head.startswith(INTERNAL):
+            if not is_part(head):
                 schema = evaluator.relations[head].schema
                 codes = self.keys_of(head, nodes)[:, 0].tolist()
                 named.append((head, [evaluator.decode(c, t) for c, t in zip(codes, schema.types[:-1], strict=True)]))
+        query = named[0][0].startswith(INTERNAL)
+        if query:  # SQL says nothing of the sums between the rows
+            named = [(head, key) for head, key in named if head == named[0][0]]
         heads = list(dict.fromkeys(head for head, _ in named))
         types = {head: evaluator.relations[head].schema.types for head in heads}
-        texts = [
-            f"{head}[{', '.join(literal_text(v, t) for v, t in zip(key, types[head][:-1], strict=True))}]"
+        shown = [
+            (head, ", ".join(literal_text(v, t) for v, t in zip(key, types[head][:-1], strict=True)))
             for head, key in [*named, named[0]]
         ]
-        if len(texts) > 2 * SHOWN:
-            texts[SHOWN:-SHOWN] = [f"... ({len(texts) - 2 * SHOWN:,} more)"]
-        rule = next(clause for clause in clauses if owner(clause.head) == heads[0] and len(clause.atoms) > 1)
         cycle = tuple(key[0] if len(key) == 1 else tuple(key) for _, key in [*named, named[0]])
+        if query:
+            return _of_query(heads[0], [f"({key})" for _, key in shown], cycle)
+        texts = _shortened([f"{head}[{key}]" for head, key in shown])
+        rule = next(clause for clause in clauses if owner(clause.head) == heads[0] and len(clause.atoms) > 1)
         return CycleError(
-            f"the value of a key is computed from itself: {' -> '.join(texts)}",
+            f"the value of a key is computed from itself: {texts}",
             cycle=cycle,
             where=f"{rule.span}: in `{rule.text}`",
             why="a recursion through an aggregate has a value only where the rows it runs along have no cycle; nothing "
             "was changed",
             remedy="leave out one of the rows on the cycle",
         )
+
+
+def _shortened(around: list[str]) -> str:
+    """What is met around a cycle, without the middle of a long one."""
+    if len(around) > 2 * SHOWN:
+        around[SHOWN:-SHOWN] = [f"... ({len(around) - 2 * SHOWN:,} more)"]
+    return " -> ".join(around)
+
+
+def _of_query(head: str, rows: list[str], cycle: tuple[Any, ...]) -> CycleError:
+    """The error for a cycle of a head of SQL: of all its recursions only `union all` goes key by key."""
+    return CycleError(
+        f"a row of the recursive query in `{owner(head)}` is derived from itself: {_shortened(rows)}",
+        cycle=cycle,
+        why="with `union all` it would be there without end; nothing was changed",
+        remedy="write `union`, which has each row once, or leave out one of the rows that lead round the cycle",
+    )
 
 
 def _places(own: Rows, keys: Rows) -> Rows:

@@ -45,7 +45,8 @@ class QueryHeads:
 
     def variable(self, name: str, nullable: bool) -> ast.Variable:
         """A variable that no other rule has, called after a column."""
-        plain = re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII).lstrip("_") or "x"
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("_")
+        plain = f"x{plain}" if not plain or plain[0].isdigit() else plain
         made, number = plain, 1
         while made in self.nullable or made in _WORDS:
             number += 1
@@ -87,6 +88,13 @@ class QueryHeads:
             self.rule(name, row, ())
         return name
 
+    def aggregate(
+        self, name: str, op: str, operand: ast.Term | None, keys: Sequence[ast.Term], body: Iterable[ast.Literal]
+    ) -> None:
+        """Add the rule of a head that has, for each key, what an aggregate makes of the bindings of a body."""
+        head = ast.Assignment(name, tuple(keys), ast.Aggregate(op, operand, tuple(body)))
+        self.items.append(_with_wildcards(ast.Rule((head,), ())))
+
     def folded(self, op: str, operand: ast.Term | None, keys: Sequence[ast.Term], branch: Branch) -> str:
         """The name of a head with the columns of `keys`, and what the aggregate makes of the bindings of each.
 
@@ -108,11 +116,7 @@ class QueryHeads:
             return self._made[same]
         name = self._made[same] = self.name(op)
         inner = name if tuple(places) == tuple(grouped) else self.name(op)
-        self.items.append(
-            _with_wildcards(
-                ast.Rule((ast.Assignment(inner, tuple(grouped), ast.Aggregate(op, operand, tuple(body))),), ())
-            )
-        )
+        self.aggregate(inner, op, operand, grouped, body)
         if inner != name:
             result = self.variable(op, False)
             atoms: list[ast.Literal] = [ast.Atom(inner, (*grouped, result)), *or_null(self, grouped)]
@@ -149,8 +153,7 @@ class QueryHeads:
         key = [self.variable(column.name, column.nullable) for column in columns[:keys]]
         number, result = self.variable("part", False), self.variable(op, False)
         total = self.name(op)
-        aggregate = ast.Aggregate(op, result, (ast.Atom(name, (*key, number, result)),))
-        self.items.append(_with_wildcards(ast.Rule((ast.Assignment(total, tuple(key), aggregate),), ())))
+        self.aggregate(total, op, result, key, [ast.Atom(name, (*key, number, result))])
         return total
 
 

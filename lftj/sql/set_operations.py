@@ -37,17 +37,17 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
         raise queries.text.unsupported("`by name`", node, "name the columns in the same order")
     each_once = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        blocks = [block for part in (node.left, node.right) for block in _operands(queries, part, around, each_once)]
-        return rows_of(queries, [*_unified(queries, blocks, node)], distinct=distinct or each_once, word="union")
+        blocks = [block for part in (node.left, node.right) for block in operands(queries, part, around, each_once)]
+        return rows_of(queries, [*unified(queries, blocks, node)], distinct=distinct or each_once, word="union")
     sides = [_side(queries, part, around) for part in (node.left, node.right)]
     one, two = (
         rows_of(queries, [block], distinct=each_once or (distinct and isinstance(node, exp.Intersect)), word="side")
-        for block in _unified(queries, sides, node)
+        for block in unified(queries, sides, node)
     )
     return _Combined(QueryScope(queries, around), node, one, two).rows()
 
 
-def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[SelectBlock]:
+def operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[SelectBlock]:
     """The blocks of a union; of a union of unions of the same kind all of them."""
     inner = node.unnest() if isinstance(node, exp.Subquery) else node
     same = bool(inner.args.get("distinct")) == each_once
@@ -56,7 +56,7 @@ def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_onc
         and same
         and not any(inner.args.get(name) for name in ("with_", "limit", "offset", "by_name"))
     ):
-        return [block for part in (inner.left, inner.right) for block in _operands(queries, part, around, each_once)]
+        return [block for part in (inner.left, inner.right) for block in operands(queries, part, around, each_once)]
     return [_side(queries, node, around)]
 
 
@@ -71,7 +71,7 @@ def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> SelectBlo
     return SelectBlock(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
 
 
-def _unified(queries: Queries, blocks: list[SelectBlock], node: exp.Expr) -> list[SelectBlock]:
+def unified(queries: Queries, blocks: list[SelectBlock], node: exp.Expr) -> list[SelectBlock]:
     """The blocks with columns of the same types."""
     widths = {len(block.outputs) for block in blocks}
     if len(widths) > 1:

@@ -1,0 +1,177 @@
+"""`with recursive`: a query that is a start and a step that reads it.
+
+    with recursive r as (select ... union select ... from r)     one head with the rules of both, of which one reads it
+
+`union` stops when no new row comes. `union all` has a row once for each way to derive it, which is a sum along the rows
+that it is derived from (`language/acyclic.py`):
+
+    @v.recursive1(x)                      the rows, each once, as of `union`
+    @v.start2(x, c)                       how often the start gives each
+    @v.step3(y, x, k)                     how often the step makes it of the row y
+    @v.derived4[x] = sum k * m : { @v.step3(y, x, k), @v.copies5(y, m) }.
+    @v.copies5[x] = c + n :- @v.start2(x, c), @v.derived4(x, n).   ... and where one of both has no such row
+
+Rows that come back to themselves would be there without end: they are refused when they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.sql.heads import or_null
+from lftj.sql.limits import limited
+from lftj.sql.query_scope import Derived
+from lftj.sql.scope import Case
+from lftj.sql.select import Output, SelectBlock, rows_of
+from lftj.sql.set_operations import operands, unified
+from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.whole_numbers import added, number, product_of
+
+if TYPE_CHECKING:
+    from lftj.sql.queries import Queries
+
+
+class RecursiveQuery:
+    """A query of `with recursive`. `name`: what it is called in its own step · `node`: where, for errors."""
+
+    def __init__(self, queries: Queries, node: exp.CTE) -> None:
+        self.queries, self.node, self.name, self.query = queries, node, node.alias, node.this
+        self._names = [part.name for part in node.args["alias"].args.get("columns") or ()]
+        self.every = not self.query.args.get("distinct")
+
+    def derived(self, called: Callable[[Derived], None]) -> Derived:
+        """The head with its rows. `called`: told of the head that has them each once, which the step is to read."""
+        self._check()
+        heads, query = self.queries.heads, self.query
+        start = operands(self.queries, query.left, None, each_once=not self.every)
+        columns = tuple(self._column(start, at) for at in range(len(start[0].outputs)))
+        name = heads.name("recursive")
+        for nullable in (False, True):
+            made = tuple(OutputColumn(c.name, c.type, c.nullable or nullable) for c in columns)
+            rows = Rows.of(name, made, bag=False)
+            called(Derived(rows))
+            before = len(heads.items)
+            step = operands(self.queries, query.right, None, each_once=not self.every)
+            self._check_step(step, name, before)
+            blocks = unified(self.queries, [*start, *step], query)
+            if nullable or not any(
+                case.nullable and not column.nullable
+                for block in step
+                for output, column in zip(block.outputs, columns, strict=True)
+                for case in output.cases
+            ):
+                rows_of(self.queries, blocks, distinct=True, name=name)
+                break
+            del heads.items[before:]
+        return self._copies(rows, start, step) if self.every else Derived(rows)
+
+    def _column(self, start: Sequence[SelectBlock], at: int) -> OutputColumn:
+        """A column as the start gives it out, under the name that is given to it."""
+        cases = [case for block in start for case in block.outputs[at].cases]
+        first = next((case.type for case in start[0].outputs[at].cases if case.type), "number")
+        name = self._names[at] if at < len(self._names) else start[0].outputs[at].name
+        return OutputColumn(name, first, any(case.nullable for case in cases))
+
+    # What it may not be
+
+    def _check(self) -> None:
+        text, query = self.queries.text, self.query
+        if not isinstance(query, exp.Union) or self._reads(query.left):
+            raise text.unsupported(
+                "a recursive query that is no `union` of a start and a step",
+                self.node,
+                "write `select ... union select ...`, of which only the second reads it",
+            )
+        for part in query.find_all(exp.Query):
+            if limited(part) and self._reads(part):
+                raise text.unsupported(
+                    f"`limit` in the recursive query `{self.name}`",
+                    part.args.get("limit") or part.args.get("offset"),
+                    "limit what reads it",
+                )
+        for join in query.right.find_all(exp.Join):
+            if join.side and isinstance(join.parent, exp.Select) and self._reads(join.parent):
+                raise text.unsupported(
+                    f"an outer join in the step of the recursive query `{self.name}`",
+                    join,
+                    "use an inner join: which rows are met by none is known once the recursion has ended",
+                )
+        for node in query.right.find_all(exp.Not, exp.Except):
+            if self._reads(node.right if isinstance(node, exp.Except) else node):
+                raise text.unsupported(
+                    f"`{node.key}` over the recursive query `{self.name}` in its own step",
+                    node,
+                    "ask so in a query that reads it: what it does not have is known once the recursion has ended",
+                )
+
+    def _check_step(self, step: Sequence[SelectBlock], name: str, before: int) -> None:
+        """Refuse a step that aggregates, or of `union all` one that does not go from one row to the next."""
+        if any(block.grouping is not None for block in step):
+            raise self.queries.text.unsupported(
+                f"an aggregate in the step of the recursive query `{self.name}`",
+                self.node,
+                "aggregate over the recursive query, in a query that reads it",
+            )
+        if not self.every:
+            return
+        within = any(
+            isinstance(literal, ast.Atom) and literal.name == name
+            for item in self.queries.heads.items[before:]
+            if isinstance(item, ast.Rule)
+            for literal in item.body
+        )
+        if within or any(len(_read(block, name)) != 1 for block in step):
+            raise self.queries.text.unsupported(
+                f"a step of `union all` that does not name the recursive query `{self.name}` once in `from`",
+                self.node,
+                "name it once in the `from` of each step, or write `union`",
+            )
+
+    def _reads(self, node: exp.Expr) -> bool:
+        return any(table.name.casefold() == self.name.casefold() for table in node.find_all(exp.Table))
+
+    # How often each row is there
+
+    def _copies(self, rows: Rows, start: Sequence[SelectBlock], step: Sequence[SelectBlock]) -> Derived:
+        """The bag of `union all`, whose rows are `rows`."""
+        heads = self.queries.heads
+        steps = [SelectBlock(b.scope, [*_outputs(b, rows), *b.outputs]) for b in step]
+        begun, stepped = (rows_of(self.queries, b, word=w).rows for b, w in ((start, "start"), (steps, "step")))
+        derived, copies = heads.name("derived"), heads.name("copies")
+        row, before = ([heads.variable(c.name, c.nullable) for c in rows.columns] for _ in range(2))
+        c, k, m, n = (heads.variable(name, False) for name in ("copies", "times", "copies", "derived"))
+        ways: list[ast.Literal] = [
+            ast.Atom(stepped.name, (*before, *row, *([k] if stepped.bag else []))),
+            ast.Atom(copies, (*before, m)),
+            *or_null(heads, [*before, *row]),
+        ]
+        heads.aggregate(derived, "sum", product_of([k, m] if stepped.bag else [m]), row, ways)
+        starts = ast.Atom(begun.name, (*row, *([c] if begun.bag else [])))
+        given: ast.Term = c if begun.bag else number(1)
+        follows, null = ast.Atom(derived, (*row, n)), or_null(heads, row)
+        none = [
+            ast.Negation(ast.Atom(atom.name, (*row, *(ast.Wildcard() for _ in atom.args[len(row) :]))))
+            for atom in (starts, follows)
+        ]
+        heads.rule(copies, [*row, added(given, n)], [starts, follows, *null], functional=True)
+        heads.rule(copies, [*row, given], [starts, none[1], *null], functional=True)
+        heads.rule(copies, [*row, n], [ast.Atom(rows.name, tuple(row)), follows, none[0], *null], functional=True)
+        return Derived(Rows.of(copies, rows.columns, bag=True))
+
+
+def _read(block: SelectBlock, name: str) -> list[tuple[ast.Variable, ...]]:
+    """The columns of a head, for each atom of it in the body of a block."""
+    return [atom.variables for atom in block.scope.body.atoms if atom.rows.name == name]
+
+
+def _outputs(block: SelectBlock, rows: Rows) -> list[Output]:
+    """The columns of the row that a step begins at."""
+    (variables,) = _read(block, rows.name)
+    return [
+        Output(column.name, [Case((), variable, column.type, column.nullable)], block.outputs[0].node)
+        for column, variable in zip(rows.columns, variables, strict=True)
+    ]
