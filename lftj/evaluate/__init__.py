@@ -4,5 +4,6 @@
 `column_functions` (of decimals and dates, a column at a time) · `aggregate`
 (heads that fold their bindings) · `accumulators` (count, sum, mean) · `group_scan` (min, max, cat) · `undefined_terms`,
 `undefined_groups` (rows without a value, and when that is an error) · `key_conflicts` (functional predicates with two
-values for a key) · `empty_relations` (those that must stay empty) · `first_of_order` (the first rows in an order).
+values for a key) · `empty_relations` (those that must stay empty) · `first_of_order` (the first rows in an order) ·
+`window_values` (window functions).
 """

@@ -291,7 +291,7 @@ def _schemas(names: Names, rules: list[ast.Rule], known: Mapping[str, Schema]) -
             key=relation.key,
             view=relation.view,
             constraint=relation.constraint,
-            first=relation.first,
+            mark=relation.mark,
         )
     return schemas
 

@@ -32,6 +32,16 @@ class OrderedColumn(NamedTuple):
     descending: bool
     nulls_first: bool
 
+    @staticmethod
+    def of(text: str) -> OrderedColumn:
+        """What `text` says."""
+        return OrderedColumn(int(text[:-2]), text[-2] == "-", text[-1] == "f")
+
+    @property
+    def text(self) -> str:
+        """How a mark says it."""
+        return f"{self.column}{'-' if self.descending else '+'}{'f' if self.nulls_first else 'l'}"
+
 
 class FirstRows(NamedTuple):
     """So many rows, `limit`, after the first `offset` ones in an order."""
@@ -44,15 +54,12 @@ class FirstRows(NamedTuple):
     def of(text: str) -> FirstRows:
         """What `text` says."""
         _, limit, offset, *order = text.split(" ")
-        return FirstRows(
-            int(limit), int(offset), tuple(OrderedColumn(int(c[:-2]), c[-2] == "-", c[-1] == "f") for c in order)
-        )
+        return FirstRows(int(limit), int(offset), tuple(map(OrderedColumn.of, order)))
 
     @property
     def text(self) -> str:
         """The qualifier that says it."""
-        order = [f"{c.column}{'-' if c.descending else '+'}{'f' if c.nulls_first else 'l'}" for c in self.order]
-        return " ".join([FIRST, str(self.limit), str(self.offset), *order])
+        return " ".join([FIRST, str(self.limit), str(self.offset), *(column.text for column in self.order)])
 
 
 def takes_first(clause: Clause) -> bool:
@@ -61,26 +68,26 @@ def takes_first(clause: Clause) -> bool:
 
 
 def marked(clauses: Sequence[Clause], schemas: Mapping[str, Schema]) -> tuple[Clause, ...]:
-    """The clauses; those of heads that hold the first rows only are marked with what these are."""
-    return tuple(_marked(clause, schemas[clause.head].first) for clause in clauses)
+    """The clauses; those of heads that hold first rows, or values of windows, are marked with what these are."""
+    return tuple(_marked(clause, schemas[clause.head].mark) for clause in clauses)
 
 
-def _marked(clause: Clause, first: str) -> Clause:
-    if not first:
+def _marked(clause: Clause, mark: str) -> Clause:
+    if not mark:
         return clause
     (atom,) = clause.atoms
-    assert atom.args == clause.head_args, "it copies rows"
-    assert all(isinstance(arg, Var) for arg in atom.args)
-    return replace(clause, aggregate=Aggregate(first, len(clause.head_args), "number"))
+    copied = tuple(arg for arg in clause.head_args if isinstance(arg, Var))
+    assert atom.args == copied, "it copies rows"
+    return replace(clause, aggregate=Aggregate(mark, len(clause.head_args), "number"))
 
 
 def check_order(recursive: Mapping[str, Sequence[str]], clauses: Sequence[Clause]) -> None:
-    """Raise `DataError` if first rows are derived from themselves."""
+    """Raise `DataError` if first rows, or values of windows, are derived from themselves; `clauses`: of these."""
     for clause in clauses:
-        if takes_first(clause) and clause.head in recursive:
+        if clause.head in recursive:
             raise DataError(
                 f"`{clause.head}` would be derived from itself",
                 where=str(clause.span),
-                why="which rows are the first ones is known when all of them are there",
-                remedy="leave `limit` out of what reads itself, and limit what reads that",
+                why="which rows come first, and what is around each, is known when all of them are there",
+                remedy="leave `limit` and `over` out of what reads itself, and put them into what reads that",
             )

@@ -24,6 +24,7 @@ from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
 from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.visitors import literals_of, nodes, terms_of
+from lftj.language.window_functions import WINDOW
 from lftj.values.codes import Schema
 from lftj.values.type_table import family_of, type_of
 
@@ -48,7 +49,7 @@ class KnownRelation:
     key: tuple[int, ...] = ()
     view: bool = False
     constraint: str = ""
-    first: str = ""
+    mark: str = ""
     words: list[str] = field(default_factory=list)  # what the columns are, if internal
 
     @property
@@ -266,7 +267,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
     relation = KnownRelation(
         item.name, columns, types, item.span, "declared", places, item.functional, bag, key, view, constraint
     )
-    relation.first = next((q for q in item.qualifiers if q.startswith(f"{FIRST} ")), "")
+    relation.mark = next((q for q in item.qualifiers if q.startswith((f"{FIRST} ", f"{WINDOW} "))), "")
     names.relations[item.name] = relation
 
 

@@ -14,6 +14,7 @@ import weakref
 from lftj.join.run import Limits
 from lftj.language.options import VALUES
 from lftj.maintain.alias import Alias
+from lftj.maintain.by_partition import ByPartition
 from lftj.maintain.cost import FARTHEST, LOATH, MANY
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
@@ -40,6 +41,7 @@ STRATEGIES: list[Strategy] = [
     Rounds(),
     Paths(),
     First(),
+    ByPartition(),
     Alias(),
     Scan(),
     TRIGGERS,

@@ -18,10 +18,12 @@ from lftj.evaluate.aggregate import aggregated
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import derive_first
 from lftj.evaluate.undefined_groups import undefined_groups_of
+from lftj.evaluate.window_values import derive_windows
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.first_rows import FIRST
 from lftj.language.thresholds import THRESHOLDS
+from lftj.language.window_functions import WINDOW
 from lftj.maintain.derivations import DECLARED, kept_content, why_not_followed
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
@@ -66,6 +68,7 @@ MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {
     NUMBERS: derive_paths,
     THRESHOLDS: by_sorting,
     FIRST: derive_first,
+    WINDOW: derive_windows,
 }
 
 # Whether such a head may change in a commit that changes nothing it reads, by the same word.

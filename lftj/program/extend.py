@@ -82,7 +82,8 @@ def extended(
         maintain={**state.maintain, **options.by_rule(checked, "maintain")},
         granularity={**state.granularity, **options.by_rule(checked, "granularity")},
     )
-    check_order(after.strata.recursive, after.strata.marked)
+    ordered = [clause for clause in after.strata.marked if relations[clause.head].schema.mark]
+    check_order(after.strata.recursive, ordered)
     heads = frozenset(clause.head for clause in clauses)
     for name in heads:
         if name in checked.facts or (name in state.relations and len(state.relations[name].facts)):

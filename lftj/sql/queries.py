@@ -30,6 +30,7 @@ from lftj.sql.set_operations import set_operation
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable
+from lftj.sql.written_windows import first_of_each
 
 
 def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()) -> View:
@@ -52,7 +53,7 @@ class Queries:
 
     def view(self, query: exp.Expr, named: Sequence[str]) -> View:
         """The whole query as a view."""
-        query = unwrapped(query)
+        query = first_of_each(unwrapped(query))
         order = ordering_of(query, self.text)
         with self._with(query):
             block = self._block(query, None) if isinstance(query, exp.Select) else None
@@ -126,7 +127,7 @@ class Queries:
 
     def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
-        inner = unwrapped(query)
+        inner = first_of_each(unwrapped(query))
         if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, given=False)
@@ -164,7 +165,7 @@ class Queries:
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
-        query = unwrapped(query)
+        query = first_of_each(unwrapped(query))
         return with_given_order(query, self.text) if limited(query) else query
 
     def _first(self, query: exp.Expr, around: Outside | None) -> Derived:

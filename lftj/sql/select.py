@@ -22,6 +22,7 @@ from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
+from lftj.sql.windowed_select import WindowedSelect, has_windows
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 NULL = ast.Constant(None, "number")
 # What a select may have, by the names that sqlglot gives it; all else is refused by name.
 _KNOWN = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "limit", "offset"}
-_NAMES = {"windows": "`window`", "qualify": "`qualify`", "sample": "`using sample`", "pivots": "`pivot`"}
+_KNOWN |= {"windows", "qualify"}
+_NAMES = {"sample": "`using sample`", "pivots": "`pivot`"}
 
 
 @dataclass(slots=True)
@@ -43,21 +45,29 @@ class Output:
 
 @dataclass(slots=True)
 class SelectBlock:
-    """A select. `scope`: of what is given out, with the body · `grouping`: of a select with groups or aggregates."""
+    """A select. `scope`: of what is given out, with the body · `grouping`: of a select with groups or aggregates.
+
+    `windowed`: of one with window functions, whose values the scope has.
+    """
 
     scope: QueryScope
     outputs: list[Output]
     distinct: bool = False
     grouping: Grouping | None = None
+    windowed: WindowedSelect | None = None
 
     def value(self, node: exp.Expr) -> list[Case]:
         """The value of another expression in a row of the select."""
+        if self.windowed is not None:
+            return value(self.windowed.replaced(node, self.scope), self.scope)
         return value(node if self.grouping is None else self.grouping.replaced(node), self.scope)
 
     @property
     def mergeable(self) -> bool:
         """Whether a query around may have its body."""
-        return self.grouping is None and not self.distinct
+        if self.grouping is not None or self.distinct:
+            return False
+        return self.windowed is None or not self.scope.parameters
 
 
 def block_of(
@@ -68,6 +78,8 @@ def block_of(
     `scalar`: it is a value, and what it is of no rows is told elsewhere.
     """
     _check(queries, select)
+    if has_windows(select):
+        return WindowedSelect(queries, select, around).block()
     scope = QueryScope(queries, around)
     add_from(scope, select)
     where = select.args.get("where")
@@ -77,7 +89,7 @@ def block_of(
             scope.body.conditions.append(holds(part, scope))
     distinct = select.args.get("distinct")
     grouping = None
-    columns = _expanded(scope, select) if given or is_grouped(select) else []
+    columns = expanded(scope, select.expressions) if given or is_grouped(select) else []
     inner = scope
     if is_grouped(select):
         grouping = Grouping(scope, select, columns, scalar=scalar)
@@ -95,15 +107,12 @@ def _check(queries: Queries, select: exp.Select) -> None:
             node = part[0] if isinstance(part, list) else part
             shown = _NAMES.get(name, f"`{name.strip('_')}`")
             raise queries.text.unsupported(f"{shown} in a query", node if isinstance(node, exp.Expr) else select)
-    distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on") is not None:
-        raise queries.text.unsupported("`distinct on`", distinct, "use `group by` with `min` or `max`")
 
 
-def _expanded(scope: QueryScope, select: exp.Select) -> list[tuple[str, exp.Expr, list[Case] | None]]:
+def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, exp.Expr, list[Case] | None]]:
     """The columns that are given out, names and expressions; of those of `*` the cases."""
     found: list[tuple[str, exp.Expr, list[Case] | None]] = []
-    for node in select.expressions:
+    for node in nodes:
         star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
         if not isinstance(star, exp.Star):
             inner = node.this if isinstance(node, exp.Alias) else node

@@ -63,7 +63,8 @@ class Schema:
     it is functional, and users insert and erase rows without that column, one copy each. `key`: the positions of the
     columns of a primary key, no two rows are alike in; empty if there is none. It is for relations that are not
     functional, whose key is all columns but the last. `view`: it has the rows that its rules derive, and no facts.
-    `first`: of the rows that its rule copies it has the first ones only, in an order (lftj/language/first_rows.py).
+    `mark`: of the rows that its rule copies it has the first ones only, in an order, or has values of window functions
+    beside them (lftj/language/first_rows.py, window_functions.py).
     `constraint`: what the relation must be empty for, in words; no commit may leave a row in it.
     """
 
@@ -75,7 +76,7 @@ class Schema:
     key: tuple[int, ...] = ()
     view: bool = False
     constraint: str = ""
-    first: str = ""
+    mark: str = ""
 
     @property
     def arity(self) -> int:

@@ -63,8 +63,6 @@ WHOLE = {
 PARTS = {
     "select u.a from t join u on t.a = u.a join u on true": "two tables named `u`",
     "select a from (select a from t offset 3) s": "not supported yet: `offset` without `limit` in a subquery or view",
-    "select a, row_number() over (order by a) from t": "not supported yet: `ROW_NUMBER",
-    "select distinct on (a) b from t": "not supported yet: `distinct on`",
     "select stddev(a) from t": "not supported yet: the aggregate `stddev`",
     "select sum(b) from t": "`sum(b)` of symbol",
     "select count(distinct a, b) from t": "not supported yet: an aggregate of several distinct columns",
@@ -87,7 +85,7 @@ PARTS = {
     "select * from range(3)": "not supported yet: `RANGE(0, 3)` in `from`",
     "select * from s.t": "not supported yet: `s.t` in `from`",
     "values (1), (1, 2)": "rows of different lengths in `values`",
-    "select a from t qualify a = 1": "not supported yet: `qualify` in a query",
+    "select a from t qualify a = 1": "`qualify` without a window function",
     "select a from t tablesample 10%": "not supported yet: `sample` of a table",
     "select *": "`*` without `from`",
     "select x.* from t": "unknown table `x`",

@@ -1,0 +1,232 @@
+"""`over`: a select with window functions, as a query over a head that has their values.
+
+    select k, sum(x) over (partition by k order by d) + 1 from t
+
+    @v.rows1(k, d, x) :- t(k, d, x).                            what the functions read, and what is given out
+    .decl @v.window2(k, d, x, s) window 0 1+l sum,2,0,p,*,0     a value beside each row (`language/window_functions.py`)
+    v(k, s + 1)       :- @v.window2(k, _, _, s).
+
+Functions over one partitioning in one order are one head; where there are several, each reads the one before. What
+`qualify` asks, and what rows are ordered by, sees these columns. `distinct on (a)` is `qualify row_number() over
+(partition by a ...) = 1`, and of functions some are written by others: `avg` is a sum by a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.first_rows import OrderedColumn
+from lftj.language.names import BAG, COPIES
+from lftj.language.types import DECIMAL, FLOAT, NUMBER
+from lftj.language.window_functions import WindowFunction, WindowFunctions
+from lftj.sql.aggregate_heads import is_aggregate
+from lftj.sql.grouping import own_nodes
+from lftj.sql.heads import QueryHeads
+from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
+from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.written_windows import WrittenWindow, written
+from lftj.values.type_table import family_of
+
+if TYPE_CHECKING:
+    from lftj.sql.queries import Queries
+    from lftj.sql.scope import Case
+    from lftj.sql.select import SelectBlock
+
+
+def has_windows(select: exp.Select) -> bool:
+    """Whether a select has window functions."""
+    if select.args.get("qualify") is not None:
+        return True
+    parts = [*select.expressions, *_ordered(select)]
+    return any(isinstance(node, exp.Window) for part in parts for node in own_nodes(part))
+
+
+def _ordered(select: exp.Select) -> list[exp.Expr]:
+    order = select.args.get("order")
+    return [item.this for item in order.expressions] if order is not None else []
+
+
+class WindowedSelect:
+    """A select with window functions while it is translated.
+
+    `values`: the cases of what its expressions are made of, by their texts: columns of the rows that functions are
+    over, and values of these.
+    """
+
+    def __init__(self, queries: Queries, select: exp.Select, around: Outside | None) -> None:
+        self.queries, self.text, self.around = queries, queries.text, around
+        self.select = written(select, self.text)
+        self.values: dict[str, list[Case]] = {}
+        self._read: dict[str, exp.Expr] = {}
+        self._windows: dict[str, WrittenWindow] = {}
+        for part in self._parts():
+            self._collect(part)
+        if not self._windows:
+            raise self.text.error(
+                "`qualify` without a window function",
+                self.select.args["qualify"],
+                why="it selects rows by values over windows",
+                remedy="write `where`, or `having` of groups",
+            )
+
+    def _parts(self) -> Iterator[exp.Expr]:
+        """The expressions that see the values of functions."""
+        for node in self.select.expressions:
+            if not _is_star(node):
+                yield node.unalias()
+        qualify = self.select.args.get("qualify")
+        if qualify is not None:
+            yield qualify.this
+        names = {node.alias_or_name.casefold() for node in self.select.expressions}
+        for node in _ordered(self.select):
+            named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in names
+            if not (named or isinstance(node, exp.Literal | exp.Var)):
+                yield node
+
+    def _collect(self, node: exp.Expr) -> None:
+        """Note what an expression needs of the rows: what functions read, and columns and aggregates beside them."""
+        if not any(isinstance(part, exp.Window) for part in own_nodes(node)):
+            self._read.setdefault(node.sql("duckdb"), node)
+            return
+        for part in node.walk(prune=lambda n: isinstance(n, exp.Window | exp.Query | exp.Column) or is_aggregate(n)):
+            if isinstance(part, exp.Query):
+                raise self.text.unsupported(
+                    "a subquery beside a window function", part, "give each out by itself in a subquery of `from`"
+                )
+            if isinstance(part, exp.Window):
+                window = WrittenWindow.of(part, self.text)
+                self._windows.setdefault(part.sql("duckdb"), window)
+                for read in window.reads:
+                    self._read.setdefault(read.sql("duckdb"), read)
+            elif isinstance(part, exp.Column) or is_aggregate(part):
+                self._read.setdefault(part.sql("duckdb"), part)
+
+    def block(self) -> SelectBlock:
+        """The block over the head with the values."""
+        from lftj.sql.select import Output, SelectBlock, block_of, rows_of
+        from lftj.sql.sql_expressions import holds
+
+        scope = QueryScope(self.queries, self.around)
+        base = block_of(self.queries, self._rows(), Beside(scope))
+        starred = [output.name for output in base.outputs[max(len(self._read), 1) :]]
+        derived = rows_of(self.queries, [base], word="rows")
+        rows, places = self._heads(derived)
+        source = scope.add(Derived(rows, derived.parameters), "")
+        columns = list(source.columns.values())
+        self.values = {text: columns[at - len(derived.parameters)] for text, at in places.items()}
+        block = SelectBlock(scope, [], self._distinct, windowed=self)
+        qualify = self.select.args.get("qualify")
+        if qualify is not None:
+            scope.body.conditions.append(holds(self.replaced(qualify.this, scope), scope))
+        stars = iter(zip(starred, columns[max(len(self._read), 1) :], strict=False))
+        for node in self.select.expressions:
+            if _is_star(node):
+                block.outputs += [Output(name, cases, node) for name, cases in self._of_star(node, base, stars)]
+                continue
+            inner = node.unalias()
+            name = node.alias_or_name or inner.sql("duckdb").lower()
+            block.outputs.append(Output(name, block.value(inner), inner))
+        return block
+
+    @property
+    def _distinct(self) -> bool:
+        return self.select.args.get("distinct") is not None
+
+    def _rows(self) -> exp.Select:
+        """The select that gives out what functions read, then the columns that `*` stands for."""
+        rows = self.select.copy()
+        for part in ("order", "limit", "offset", "distinct", "qualify", "windows", "with_"):
+            rows.set(part, None)
+        given = [exp.alias_(node.copy(), f"r{at}", quoted=True) for at, node in enumerate(self._read.values())]
+        given = given or [exp.alias_(exp.Literal.number(1), "r0", quoted=True)]
+        rows.set("expressions", [*given, *(node.copy() for node in self.select.expressions if _is_star(node))])
+        return rows
+
+    def _of_star(
+        self, node: exp.Expr, base: SelectBlock, stars: Iterator[tuple[str, list[Case]]]
+    ) -> Iterator[tuple[str, list[Case]]]:
+        from lftj.sql.select import expanded
+
+        scope = base.scope if base.grouping is None else base.grouping.rows
+        for _ in expanded(scope, [node]):
+            yield next(stars)
+
+    def replaced(self, node: exp.Expr, scope: QueryScope) -> exp.Expr:
+        """An expression over the values: its parts that are columns of the head are replaced by these."""
+
+        def place(part: exp.Expr) -> exp.Expr:
+            found = self.values.get(part.sql("duckdb"))
+            return part if found is None else scope.placeholder(found)
+
+        return node.copy().transform(place)
+
+    # Heads
+
+    def _heads(self, derived: Derived) -> tuple[Rows, dict[str, int]]:
+        """(the rows with all values, the column of each text)."""
+        outside = len(derived.parameters)
+        places = {text: outside + at for at, text in enumerate(self._read)}
+        rows = derived.rows
+        together: dict[tuple[tuple[int, ...], tuple[OrderedColumn, ...]], dict[str, WrittenWindow]] = {}
+        for text, window in self._windows.items():
+            partition = (*range(outside), *dict.fromkeys(places[node.sql("duckdb")] for node in window.partition))
+            order = tuple(
+                OrderedColumn(
+                    places[item.this.sql("duckdb")], bool(item.args.get("desc")), bool(item.args["nulls_first"])
+                )
+                for item in window.order
+            )
+            together.setdefault((partition, order), {})[text] = window
+        for (partition, order), windows in together.items():
+            width = len(rows.columns)
+            functions, columns = [], []
+            for at, (text, window) in enumerate(windows.items()):
+                function, column = self._function(window, places, rows)
+                functions.append(function)
+                columns.append(column)
+                places[text] = width + at
+            rows = window_head(self.queries.heads, rows, WindowFunctions(partition, order, tuple(functions)), columns)
+        return rows, places
+
+    def _function(
+        self, window: WrittenWindow, places: dict[str, int], rows: Rows
+    ) -> tuple[WindowFunction, OutputColumn]:
+        """A function, and the column of its values."""
+        at = -1 if window.argument is None else places[window.argument.sql("duckdb")]
+        function = WindowFunction(window.name, at, window.number, window.rows, window.low, window.high)
+        if window.name in ("row_number", "rank", "dense_rank", "ntile", "count"):
+            return function, OutputColumn(window.name, NUMBER, False)
+        column = rows.columns[at]
+        if window.name == "sum" and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
+            raise self.text.error(
+                f"`{window.node.this.sql('duckdb').lower()}` of {column.type}",
+                window.node,
+                why="only numbers, doubles and decimals are added up",
+                remedy="cast it, or take `min`, `max` or `count`",
+            )
+        return function, OutputColumn(window.name, column.type, True)
+
+
+def _is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def window_head(heads: QueryHeads, rows: Rows, windows: WindowFunctions, columns: Sequence[OutputColumn]) -> Rows:
+    """The head with the values of functions, in `columns`, beside each of some rows."""
+    name = heads.name("window")
+    every = (*rows.columns, *columns)
+    attributes = [ast.Attribute(f"c{at}", column.declared) for at, column in enumerate(every)]
+    variables = [heads.variable(column.name, column.nullable) for column in rows.columns]
+    # What stands there says of which type a value is; which one it is, the mark says.
+    values = [ast.Constant(None if column.nullable else 0, column.type) for column in columns]
+    copies = [heads.variable(COPIES, False)] if rows.bag else []
+    attributes += [ast.Attribute(COPIES, NUMBER)] if rows.bag else []
+    qualifiers = (BAG, windows.text) if rows.bag else (windows.text,)
+    heads.items.append(ast.Declaration(name, tuple(attributes), qualifiers, functional=rows.bag))
+    body = [ast.Atom(rows.name, (*variables, *copies))]
+    heads.rule(name, [*variables, *values, *copies], body, functional=rows.bag)
+    return Rows(name, every, rows.bag, rows.keys)

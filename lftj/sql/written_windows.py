@@ -1,0 +1,274 @@
+"""Window functions as they are written: what each reads, its frame, and those that are written by others.
+
+over w                      the window that `window w as (...)` defines
+f(x) filter (where c)       f(case when c then x end)
+avg(x)                      sum(x) / count(x), null where there is none
+lag(x, n, d)                case when row_number() > n then lag(x, n) else d end
+percent_rank, cume_dist     ranks and counts of peers, by the count of the partition
+distinct on (a) order by b  qualify row_number() over (partition by a order by b) = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lftj.sql.places import SqlText
+
+_NAMES: dict[type[exp.Expr], str] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+    exp.Ntile: "ntile",
+    exp.Lag: "lag",
+    exp.Lead: "lead",
+    exp.First: "first",
+    exp.FirstValue: "first",
+    exp.Last: "last",
+    exp.LastValue: "last",
+    exp.NthValue: "nth",
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+KNOWN = (
+    "row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag, lead, first_value, last_value, nth_value, "
+    "sum, count, avg, min and max"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenWindow:
+    """A window function. `argument`: what it takes · the others as in `language.window_functions.WindowFunction`."""
+
+    node: exp.Window
+    name: str
+    argument: exp.Expr | None
+    number: int
+    partition: tuple[exp.Expr, ...]
+    order: tuple[exp.Ordered, ...]
+    rows: bool
+    low: int | None
+    high: int | None
+
+    @property
+    def reads(self) -> Iterator[exp.Expr]:
+        """The expressions that it needs of each row."""
+        yield from self.partition
+        yield from (item.this for item in self.order)
+        if self.argument is not None:
+            yield self.argument
+
+    @staticmethod
+    def of(node: exp.Window, text: SqlText) -> WrittenWindow:
+        """A function as it stands in a select that was `written`."""
+        function = node.this
+        if isinstance(function, exp.IgnoreNulls) and not isinstance(function.this, exp.First | exp.Last):
+            raise text.unsupported("`ignore nulls`", node, "leave rows with null out in a subquery")
+        function = function.this if isinstance(function, exp.IgnoreNulls | exp.RespectNulls) else function
+        name = _NAMES.get(type(function), "")
+        taken = function.args.get("this") if name else None
+        if not name or isinstance(taken, exp.Distinct):
+            shown = function.sql("duckdb").lower()
+            raise text.unsupported(f"`{shown}` over a window", node, f"lftj has {KNOWN}")
+        number = 0
+        if name == "ntile":
+            number, taken = _number(taken, node, text, least=1), None
+        elif name in ("lag", "lead"):
+            number = _number(function.args.get("offset"), node, text, least=None, default=1)
+        elif name == "nth":
+            number = _number(function.args.get("offset"), node, text, least=1)
+        order = node.args.get("order")
+        rows, low, high = _frame(node, text)
+        return WrittenWindow(
+            node,
+            name,
+            None if taken is None or isinstance(taken, exp.Star) else taken,
+            number,
+            tuple(node.args.get("partition_by") or ()),
+            tuple(order.expressions) if order is not None else (),
+            rows,
+            low,
+            high,
+        )
+
+
+def _number(
+    node: exp.Expr | None, window: exp.Expr, text: SqlText, *, least: int | None, default: int | None = None
+) -> int:
+    sign = -1 if isinstance(node, exp.Neg) else 1
+    inner = node.this if isinstance(node, exp.Neg) else node
+    if inner is None and default is not None:
+        return default
+    if not isinstance(inner, exp.Literal) or not inner.is_int or (least is not None and sign * int(inner.this) < least):
+        what = "a number that is written out" if least is None else f"a number from {least} on that is written out"
+        raise text.unsupported(f"`{window.sql('duckdb')}`", window, f"write {what}")
+    return sign * int(inner.this)
+
+
+def _frame(node: exp.Window, text: SqlText) -> tuple[bool, int | None, int | None]:
+    """(whether the frame counts rows, where it begins and ends, from the row)."""
+    spec = node.args.get("spec")
+    if spec is None:
+        return False, None, 0 if node.args.get("order") is not None else None
+    rows = str(spec.args.get("kind")).upper() == "ROWS"
+    if spec.args.get("exclude") is not None:
+        raise text.unsupported("`exclude` in a window", node)
+    ends = [_end(spec, side, rows, node, text) for side in ("start", "end")]
+    if spec.args.get("end") is None:
+        ends[1] = 0
+    ordered = node.args.get("order") is not None
+    return rows, ends[0], ends[1] if ordered or rows else None if ends[1] == 0 else ends[1]
+
+
+def _end(spec: exp.Expr, side: str, rows: bool, node: exp.Window, text: SqlText) -> int | None:
+    end = spec.args.get(side)
+    shown = str(end).upper()
+    if end is None or shown == "CURRENT ROW":
+        return 0
+    if shown == "UNBOUNDED":
+        return None
+    if not rows:
+        remedy = "use `rows`, or a scalar subquery that bounds them"
+        raise text.unsupported("a range of values in a window", node, remedy)
+    sign = -1 if str(spec.args.get(f"{side}_side")).upper() == "PRECEDING" else 1
+    return sign * _number(end, node, text, least=0)
+
+
+# What is written by others
+
+
+def written(select: exp.Select, text: SqlText) -> exp.Select:
+    """The select, its windows with their definitions, and by functions that have values of their own."""
+    made = select.copy()
+    defined = {node.this.name.casefold(): node for node in made.args.get("windows") or ()}
+    aliases = {node.alias.casefold(): node.this for node in made.expressions if isinstance(node, exp.Alias)}
+    qualify = made.args.get("qualify")
+    if qualify is not None:
+        qualify.set("this", qualify.this.transform(_unaliased(aliases)))
+    for part in [*made.expressions, qualify, made.args.get("order")]:
+        for node in [] if part is None else list(part.find_all(exp.Window)):
+            if _own(node, made):
+                _define(node, defined, text)
+                plain = _by_others(node)
+                if plain is not node:
+                    node.replace(plain)
+    return made
+
+
+def _own(node: exp.Expr, select: exp.Select) -> bool:
+    """Whether a node stands in the select itself, and not in a query within."""
+    return node.find_ancestor(exp.Select) is select
+
+
+def _unaliased(aliases: dict[str, exp.Expr]) -> Callable[[exp.Expr], exp.Expr]:
+    def unaliased(node: exp.Expr) -> exp.Expr:
+        known = isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases
+        return exp.paren(aliases[node.name.casefold()].copy()) if known else node
+
+    return unaliased
+
+
+def first_of_each(query: exp.Expr) -> exp.Expr:
+    """The query, its `distinct on` written by `qualify`: before its order, which says what comes first, is put away."""
+    distinct = query.args.get("distinct") if isinstance(query, exp.Select) else None
+    on = distinct.args.get("on") if distinct is not None else None
+    if on is None:
+        return query
+    made, order = query.copy(), query.args.get("order")
+    window = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[node.copy() for node in (on.expressions if isinstance(on, exp.Tuple) else [on])],
+        order=order.copy() if order is not None else None,
+    )
+    first = exp.EQ(this=window, expression=exp.Literal.number(1))
+    qualify = made.args.get("qualify")
+    made.set("distinct", None)
+    made.set("qualify", exp.Qualify(this=first if qualify is None else exp.and_(qualify.this, first)))
+    return made
+
+
+def _define(node: exp.Window, defined: dict[str, exp.Expr], text: SqlText) -> None:
+    """Give a window that names another what that one says."""
+    named = node.args.get("alias")
+    if named is None:
+        return
+    definition = defined.get(named.name.casefold())
+    if definition is None:
+        raise text.error(
+            f"unknown window `{named.name}`",
+            node,
+            why="no `window` of the select defines it",
+            remedy="write it out, or define it: `window w as (partition by ... order by ...)`",
+        )
+    node.set("alias", None)
+    for part in ("partition_by", "order", "spec"):
+        said = definition.args.get(part)
+        if said and not node.args.get(part):
+            node.set(part, [n.copy() for n in said] if isinstance(said, list) else said.copy())
+
+
+def _by_others(node: exp.Window) -> exp.Expr:
+    """What the value of a window is where other functions say it; the window itself where not."""
+    function = node.this
+    condition = None
+    if isinstance(function, exp.Filter):
+        condition, function = function.expression.this, function.this
+        taken = exp.Literal.number(1) if isinstance(function.this, exp.Star) else function.this
+        function.set("this", exp.Case(ifs=[exp.If(this=condition.copy(), true=taken.copy())]))
+        node.set("this", function)
+    match function:
+        case exp.Avg():
+            total, count = (_over(node, kind(this=function.this.copy())) for kind in (exp.Sum, exp.Count))
+            return _case(exp.GT(this=count, expression=exp.Literal.number(0)), _ratio(total, count.copy()))
+        case exp.Lag() | exp.Lead() if function.args.get("default") is not None:
+            return _with_default(node, function)
+        case exp.PercentRank():
+            one, count = exp.Literal.number(1), _of_partition(node)
+            rank = exp.Sub(this=_over(node, exp.Rank()), expression=one)
+            others = exp.paren(exp.Sub(this=count, expression=one.copy()))
+            alone = exp.EQ(this=count.copy(), expression=one.copy())
+            return _case(alone, exp.Literal.number("0.0"), _ratio(exp.paren(rank), others))
+        case exp.CumeDist():
+            return _ratio(_over(node, exp.Count(this=exp.Star())), _of_partition(node))
+    return node
+
+
+def _over(node: exp.Window, function: exp.Expr) -> exp.Window:
+    """Another function over the same window."""
+    made = node.copy()
+    made.set("this", function)
+    return made
+
+
+def _of_partition(node: exp.Window) -> exp.Window:
+    """How many rows there are in the partition."""
+    made = _over(node, exp.Count(this=exp.Star()))
+    made.set("order", None)
+    made.set("spec", None)
+    return made
+
+
+def _ratio(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return exp.Div(this=one, expression=other)
+
+
+def _case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
+    return exp.paren(exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise))
+
+
+def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
+    default = function.args["default"]
+    offset = function.args.get("offset") or exp.Literal.number(1)
+    plain = function.copy()
+    plain.set("default", None)
+    here = _over(node, exp.RowNumber())
+    here.set("spec", None)
+    if isinstance(function, exp.Lag):
+        there: exp.Expr = exp.GT(this=here, expression=offset.copy())
+    else:
+        there = exp.LTE(this=exp.Add(this=here, expression=offset.copy()), expression=_of_partition(node))
+    return _case(there, _over(node, plain), default.copy())

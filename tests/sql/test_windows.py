@@ -1,0 +1,182 @@
+"""Window functions: values as DuckDB has them, after every change, of bags and with null.
+
+Functions that tell rows apart which are alike in the order (row_number, lag, frames of rows) are ordered by all columns
+here, for SQL leaves open which comes first.
+
+Catches: peers that are told apart, a frame that leaves its partition, null counted or ordered elsewhere, copies of a
+row that are one row, a partition that is not looked at although a row left it, a sum that wraps.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import lftj
+from lftj.maintain import by_partition
+from tests.conftest import JIT
+from tests.sql.against_duckdb import Pair
+
+EVERY = {"t": "id", "u": "a, b, n", "w": "k, x"}
+WRITTEN = [
+    "select id, rank() over (order by a), dense_rank() over (order by a desc nulls first) from t",
+    "select a, n, row_number() over (partition by b order by n, a) as place from u",
+    "select *, sum(n) over (partition by a) as total from u",
+    "select *, sum(n) over (partition by a order by n) as total from u",
+    "select id, sum(c) over (partition by b order by d), avg(c) over (partition by b), avg(a) over () from t",
+    "select k, x, sum(x) over (partition by k order by x) as total, max(x) over (order by k) from w",
+    "select id, lag(b) over (order by id), lead(d, 2) over (order by id), lag(a, 1, -1) over (order by id) from t",
+    "select id, lag(a, -1) over (order by id), lead(a, 0) over (order by id), lead(a, 3, id) over w from t "
+    "window w as (partition by b order by id)",
+    "select id, first_value(b) over w, last_value(b) over w, nth_value(b, 2) over w from t "
+    "window w as (partition by a order by id rows between 1 preceding and 1 following)",
+    "select id, min(b) over w, max(d) over w, count(c) over w, count(*) over w from t "
+    "window w as (order by id rows between 2 preceding and 1 preceding)",
+    "select id, sum(a) over (order by id rows between current row and unbounded following) from t",
+    "select id, max(a) over (order by b range between current row and unbounded following) from t",
+    "select id, count(*) over (order by b range between unbounded preceding and current row) from t",
+    "select id, sum(a) over (order by id rows 2 preceding) from t",
+    "select id, ntile(3) over (order by id), percent_rank() over (order by b), cume_dist() over (order by b) from t",
+    "select id, sum(a) filter (where b = 'x') over (partition by d), count(*) filter (where a > 1) over () from t",
+    "select id, a - avg(a) over (partition by b) as diff, rank() over (order by a) * 2 + id as r from t",
+    "select id from t qualify row_number() over (partition by b order by a desc nulls last, id) = 1",
+    "select id, row_number() over (order by id) as place from t qualify place between 2 and 4 and id > 1",
+    "select distinct on (b) b, id, a from t order by b, a desc, id",
+    "select distinct on (a) u.* from u order by a, b, n",
+    "select distinct b, count(*) over (partition by b) as many from t",
+    "select b, sum(a) as s, rank() over (order by sum(a) desc) as r from t group by b",
+    "select b, count(*) as n, sum(count(*)) over () as every from t group by b having count(*) > 1",
+    "select s.id, u.n from (select id, a, row_number() over (partition by a order by id) as r from t) s "
+    "join u on u.a = s.a where s.r = 1",
+    "select t.*, u.n, rank() over (partition by t.b order by u.n) as r from t join u on u.a = t.a",
+    "select count(*) over () from u",
+    "select row_number() over () * 0 from w",
+    "with s as (select k, sum(x) over (partition by k) as total from w) select k, max(total) from s group by k",
+    "select a from u union all select row_number() over (order by a, b, n) from u",
+    "select id, (select max(r) from (select u.n, rank() over (order by u.n) as r from u where u.a = t.a) s) from t",
+    "select id, rank() over (partition by a, b order by c desc, d) as r, rank() over (partition by b) as s from t",
+]
+
+
+@pytest.mark.parametrize("sql", WRITTEN if JIT else WRITTEN[::4])
+def test_values_are_those_of_duckdb(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_partition, "MOST", 1.0)
+    pair = Pair(len(sql))
+    pair.view(sql)
+    pair.check()
+    pair.change(come=12, go=0)
+    pair.check()
+    for _ in range(4):
+        pair.change(come=2, go=2)
+        pair.check()
+
+
+def frames(random: Random) -> str:
+    """A frame, or none."""
+    low = random.choice(("unbounded preceding", "2 preceding", "1 preceding", "current row", "1 following"))
+    high = random.choice(("unbounded following", "current row", "1 following", "2 following", "1 preceding"))
+    places = ["unbounded preceding", "2 preceding", "1 preceding", "current row", "1 following", "2 following"]
+    if high != "unbounded following" and places.index(low) > places.index(high):
+        return ""
+    if random.random() < 0.3:
+        low = random.choice(("unbounded preceding", "current row"))
+        return f" range between {low} and {random.choice(('unbounded following', 'current row'))}"
+    return f" rows between {low} and {high}"
+
+
+def function(random: Random, table: str) -> str:
+    """A function over a window."""
+    columns = {"t": ["id", "a", "b", "c", "d"], "u": ["a", "b", "n"], "w": ["k", "x"]}[table]
+    numbers = {"t": ["id", "a", "c"], "u": ["a", "n"], "w": ["k", "x"]}[table]
+    column, number = random.choice(columns), random.choice(numbers)
+    name = random.choice(
+        ["row_number()", "rank()", "dense_rank()", f"ntile({random.randrange(1, 4)})", "count(*)", f"count({column})"]
+        + [f"{op}({number})" for op in ("sum", "avg")]
+        + [f"{op}({column})" for op in ("min", "max", "lag", "lead", "first_value", "last_value")]
+    )
+    part = random.sample(columns, random.randrange(3))
+    partition = f"partition by {', '.join(part)}" if part else ""
+    exact = name.startswith(("row_number", "ntile", "lag", "lead", "first", "last"))
+    frame = "" if name.startswith(("row_number", "rank", "dense", "ntile", "lag", "lead")) else frames(random)
+    by = []
+    for one in random.sample(columns, random.randrange(3)):
+        by.append(f"{one}{random.choice(('', ' desc', ' desc nulls first', ' nulls first'))}")
+    if exact or " rows " in frame:
+        by.append(EVERY[table])
+    frame = frame if by else ""
+    order = f"order by {', '.join(by)}" if by else ""
+    return f"{name} over ({partition} {order}{frame})"
+
+
+@pytest.mark.parametrize("seed", range(24 if JIT else 3))
+def test_random_windows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    monkeypatch.setattr(by_partition, "MOST", random.choice((1.0, 0.5)))
+    pair = Pair(seed)
+    for _ in range(4):
+        table = random.choice(("t", "u", "w"))
+        # Which of two rows that are alike has which of two values is left open, too.
+        functions = ", ".join(function(random, table) for _ in range(random.choice((1, 2, 3)) if table == "t" else 1))
+        pair.view(f"select *, {functions} from {table}")
+    pair.change(come=8, go=0)
+    pair.check()
+    for _ in range(3):
+        pair.change(come=random.randrange(4), go=random.randrange(3))
+        pair.check()
+
+
+def test_only_the_partitions_of_changed_rows_are_looked_at() -> None:
+    db = lftj.Database()
+    db.sql("""
+        create table sale (shop int, day int, n int, primary key (shop, day));
+        create view running as select shop, day, sum(n) over (partition by shop order by day) as total from sale;
+    """)
+    db.load("sale", [(shop, day, 1) for shop in range(50) for day in range(20)])
+    db.evaluate()
+    changed = db.sql("insert into sale values (7, 100, 5)")
+    assert list(changed["running"].inserted) == [(7, 100, 25)]
+    with db.transaction() as tx:
+        tx.sql("update sale set n = 3 where shop = 9 and day = 18")
+    assert list(tx.delta["running"].inserted) == [(9, 18, 21), (9, 19, 22)]
+    head = next(name for name in db._strata.order if ".window" in name)
+    report = db._kept.reports[head]
+    assert (report.strategy, report.steps) == ("window", 20 + 20)
+
+
+def test_a_sum_that_leaves_64_bits_changes_nothing() -> None:
+    db = lftj.Database()
+    db.sql("""
+        create table t (id int primary key, n bigint);
+        create view v as select id, sum(n) over (order by id) as total from t;
+        insert into t values (1, 9223372036854775807), (2, -5), (3, 4);
+    """)
+    assert list(db["v"])[-1] == (3, 9223372036854775806)
+    with pytest.raises(lftj.errors.EvaluationError, match="a sum over a window has no value"):
+        db.sql("update t set n = n + 2 where id = 3")
+    assert list(db["v"])[-1] == (3, 9223372036854775806)
+
+
+@pytest.mark.parametrize(
+    ("sql", "what"),
+    [
+        ("select sum(a) over (order by a range between 1 preceding and current row) from t", "a range of values in a"),
+        ("select sum(a) over w from t", "unknown window `w`"),
+        ("select count(distinct a) over () from t", "not supported yet: `count(distinct a)` over a window"),
+        ("select median(a) over () from t", "over a window"),
+        ("select sum(b) over () from t", "`sum(b)` of symbol"),
+        ("select ntile(0) over (order by a) from t", "not supported yet: `NTILE(0)"),
+        ("select lag(a, id) over (order by a) from t", "not supported yet: `LAG(a, id)"),
+        ("select first_value(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls`"),
+        ("select a from t where row_number() over (order by a) = 1", "a window function stands in `where`"),
+        ("select count(*) over (order by q) from t", "unknown column `q`"),
+        ("select a, rank() over (order by b) from t group by a", "`b` is neither grouped nor aggregated"),
+    ],
+)
+def test_what_is_refused_is_named(sql: str, what: str) -> None:
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, b text)")
+    with pytest.raises(lftj.ProgramError) as refused:
+        db.sql(sql)
+    assert what in str(refused.value)
+    assert "^" in str(refused.value)
