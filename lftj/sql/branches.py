@@ -35,6 +35,11 @@ class RowAtom:
         """The atom of a rule."""
         return ast.Atom(self.rows.name, (*self.variables, *((self.copies,) if self.copies else ())))
 
+    def renamed(self, names: Mapping[str, ast.Term]) -> RowAtom:
+        """The atom with other variables in the place of some."""
+        found = [(names.get(v.name, v), v) for v in self.variables]
+        return replace(self, variables=tuple(new if isinstance(new, ast.Variable) else old for new, old in found))
+
 
 @dataclass(slots=True)
 class QueryBody:

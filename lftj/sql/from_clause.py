@@ -266,7 +266,7 @@ def merged(
     def literals(found: Sequence[ast.Literal]) -> tuple[ast.Literal, ...]:
         return tuple(renamed(literal, names) for literal in found)
 
-    scope.body.atoms += inner.body.atoms
+    scope.body.atoms += [atom.renamed(names) for atom in inner.body.atoms]
     scope.body.conditions += [[literals(part) for part in alternatives] for alternatives in inner.body.conditions]
     source = FromTable(name, {})
     for at, output in enumerate(block.outputs):
