@@ -6,6 +6,9 @@
         .decl @v.first1(a, "by 1", copies) bag, first 3 0 1-l
         @v.first1(a, b, n) :- @v.rows2(a, b, n).
 
+In a subquery that names columns of the query around, its first rows are those of each value of these: they are
+numbered (`windowed_select.py`), and those with the first numbers taken.
+
 What rows are ordered by is a column of that head, so that a query gives it out first if it does not. Rows that are
 alike in it are in the order of all columns (`lftj/language/first_rows.py`).
 """
@@ -18,10 +21,13 @@ from lftj.language import ast
 from lftj.language.first_rows import FirstRows, OrderedColumn
 from lftj.language.names import BAG, COPIES
 from lftj.language.types import NUMBER
+from lftj.language.window_functions import WindowFunction, WindowFunctions
 from lftj.sql.heads import QueryHeads
 from lftj.sql.ordering import Ordering
 from lftj.sql.places import SqlText
-from lftj.sql.view import Rows
+from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.windowed_select import window_head
 
 
 def limited(query: exp.Expr) -> bool:
@@ -44,6 +50,26 @@ def first_rows(heads: QueryHeads, rows: Rows, order: Ordering) -> Rows:
     heads.items.append(ast.Declaration(name, tuple(attributes), qualifiers, functional=rows.bag))
     heads.rule(name, variables, [ast.Atom(rows.name, tuple(variables))], functional=rows.bag)
     return Rows(name, rows.columns, rows.bag, rows.keys)
+
+
+def first_of_each(scope: QueryScope, found: Derived, order: Ordering) -> Derived:
+    """The head with the first rows for each value of the parameters of a query. `scope`: sees the query around."""
+    from lftj.sql.select import Output, SelectBlock, rows_of
+
+    assert order.limit is not None, "an offset without a limit is refused"
+    outside = len(found.parameters)
+    by = tuple(OrderedColumn(outside + item.column, item.descending, item.nulls_first) for item in order.columns)
+    numbered = WindowFunctions(tuple(range(outside)), by, (WindowFunction("row_number"),))
+    number = OutputColumn("row_number", NUMBER, nullable=False)
+    rows = window_head(scope.heads, found.rows, numbered, [number])
+    source = scope.add(Derived(rows, found.parameters), "")
+    *outputs, (_, (case,)) = source.columns.items()
+    assert case.term is not None
+    ends = [ast.Constant(end, NUMBER) for end in (order.offset, order.offset + order.limit)]
+    between = (ast.Comparison(">", case.term, ends[0]), ast.Comparison("<=", case.term, ends[1]))
+    scope.body.conditions.append([between])
+    block = SelectBlock(scope, [Output(name, cases, exp.column(name)) for name, cases in outputs])
+    return rows_of(scope.queries, [block], word="first")
 
 
 def with_given_order(query: exp.Expr, source: SqlText) -> exp.Expr:

@@ -55,6 +55,9 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
     """Join a table to those of the scope, which has the rows of the join then. `side`: "LEFT", "RIGHT" or "FULL"."""
     from lftj.sql.from_clause import add_table, equality, merge, shared_columns
 
+    if isinstance(join.this, exp.Lateral):
+        remedy = "use an inner join, or give its values out by scalar subqueries, which are null where there is no row"
+        raise scope.source.unsupported("`lateral` in an outer join", join.this, remedy)
     right = QueryScope(scope.queries, Beside(scope))
     add_table(right, join.this)
     made = _Join(scope, join, side_of(scope, join), side_of(right, join))

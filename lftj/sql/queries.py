@@ -21,16 +21,16 @@ from lftj.language import ast
 from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.catalogue import Catalogue, unlike
 from lftj.sql.heads import QueryHeads
-from lftj.sql.limits import first_rows, limited, with_given_order
+from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.ordering import Ordering, ordering_of
 from lftj.sql.places import SqlText
-from lftj.sql.query_scope import Derived, Outside
+from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.select import SelectBlock, block_of, rows_of
 from lftj.sql.set_operations import set_operation
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable
-from lftj.sql.written_windows import first_of_each
+from lftj.sql.written_windows import without_distinct_on
 
 
 def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()) -> View:
@@ -53,7 +53,7 @@ class Queries:
 
     def view(self, query: exp.Expr, named: Sequence[str]) -> View:
         """The whole query as a view."""
-        query = first_of_each(unwrapped(query))
+        query = without_distinct_on(unwrapped(query))
         order = ordering_of(query, self.text)
         with self._with(query):
             block = self._block(query, None) if isinstance(query, exp.Select) else None
@@ -127,7 +127,7 @@ class Queries:
 
     def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
-        inner = first_of_each(unwrapped(query))
+        inner = without_distinct_on(unwrapped(query))
         if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, given=False)
@@ -165,7 +165,7 @@ class Queries:
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
-        query = first_of_each(unwrapped(query))
+        query = without_distinct_on(unwrapped(query))
         return with_given_order(query, self.text) if limited(query) else query
 
     def _first(self, query: exp.Expr, around: Outside | None) -> Derived:
@@ -176,14 +176,11 @@ class Queries:
         whole = query.copy()
         for part in ("order", "limit", "offset"):
             whole.set(part, None)
-        found = self._rows_of(whole, around, distinct=False)
-        if found.parameters:
-            raise self.text.unsupported(
-                "`limit` in a subquery that names columns of the query around",
-                query.args["limit"],
-                "use `min` or `max`, or limit the whole query",
-            )
+        scope = QueryScope(self, around)
+        found = self._rows_of(whole, Beside(scope), distinct=False)
         order.resolve(self, [column.name for column in found.columns], None)
+        if found.parameters:
+            return first_of_each(scope, found, order)
         return Derived(first_rows(self.heads, found.rows, order))
 
     def _each_once(self, derived: Derived, *, functional: bool = False) -> Derived:

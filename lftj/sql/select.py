@@ -65,9 +65,7 @@ class SelectBlock:
     @property
     def mergeable(self) -> bool:
         """Whether a query around may have its body."""
-        if self.grouping is not None or self.distinct:
-            return False
-        return self.windowed is None or not self.scope.parameters
+        return self.grouping is None and not self.distinct
 
 
 def block_of(

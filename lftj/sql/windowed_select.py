@@ -159,7 +159,7 @@ class WindowedSelect:
         """An expression over the values: its parts that are columns of the head are replaced by these."""
 
         def place(part: exp.Expr) -> exp.Expr:
-            found = self.values.get(part.sql("duckdb"))
+            found = None if isinstance(part, exp.Literal) else self.values.get(part.sql("duckdb"))
             return part if found is None else scope.placeholder(found)
 
         return node.copy().transform(place)
@@ -229,4 +229,5 @@ def window_head(heads: QueryHeads, rows: Rows, windows: WindowFunctions, columns
     heads.items.append(ast.Declaration(name, tuple(attributes), qualifiers, functional=rows.bag))
     body = [ast.Atom(rows.name, (*variables, *copies))]
     heads.rule(name, [*variables, *values, *copies], body, functional=rows.bag)
-    return Rows(name, every, rows.bag, rows.keys)
+    # Copies of a row may have different values.
+    return Rows.of(name, every, bag=True) if rows.bag else Rows(name, every, False, rows.keys)

@@ -172,7 +172,7 @@ def _unaliased(aliases: dict[str, exp.Expr]) -> Callable[[exp.Expr], exp.Expr]:
     return unaliased
 
 
-def first_of_each(query: exp.Expr) -> exp.Expr:
+def without_distinct_on(query: exp.Expr) -> exp.Expr:
     """The query, its `distinct on` written by `qualify`: before its order, which says what comes first, is put away."""
     distinct = query.args.get("distinct") if isinstance(query, exp.Select) else None
     on = distinct.args.get("on") if distinct is not None else None

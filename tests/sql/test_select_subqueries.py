@@ -25,6 +25,18 @@ SUBQUERIES = [
     "select n from u where (a, n) in (select a, n from u order by a, n, b limit 3)",
     "select (select n from u order by n nulls last limit 1) as m, id from t",
     "select sum((select count(*) from u where u.a = t.a)) as n from t",
+    # the first rows for each value of the query around
+    "select id, (select n from u where u.a = t.a order by n desc nulls last, b limit 1) as m from t",
+    "select id, (select b from u where u.a = t.a order by n nulls first, b limit 1 offset 1) as m from t",
+    "select id from t where exists (select 1 from u where u.a = t.a order by n limit 1 offset 2)",
+    "select id from t where 5 in (select n from u where u.a = t.a order by n desc nulls last limit 2)",
+    "select id, (select count(*) from (select n from u where u.a = t.a order by n limit 2) x) as m from t",
+    "select id, s.n, s.b from t, lateral (select n, b from u where u.a = t.a order by n nulls first, b limit 3) s",
+    "select id, s.n from t join lateral (select n from u where u.a = t.a order by b, n limit 2) s on s.n > 0",
+    # what a query within a query within a query names of the outermost
+    "select id, s.m from t, lateral (select m from (select max(n) as m from u where u.a = t.a) x) s",
+    "select id, s.m from t, lateral (select m + 1 as m from (select n as m from u where u.a = t.a union select 9) x) s",
+    "select id, (select max(m) from (select m from (select distinct n as m from u where u.a = t.a) x) y) as m from t",
     # values of two types meet
     "select c in (select a from u) as x, id from t",
     "select id, c not in (select a from u where a is not null) as x from t",

@@ -51,6 +51,8 @@ WRITTEN = [
     "join u on u.a = s.a where s.r = 1",
     "select t.*, u.n, rank() over (partition by t.b order by u.n) as r from t join u on u.a = t.a",
     "select count(*) over () from u",
+    "select a from u qualify row_number() over (partition by a order by n, b) <= 2",
+    "select n from (select n, row_number() over (order by n, a, b) as r from u) s where r < 4",
     "select row_number() over () * 0 from w",
     "with s as (select k, sum(x) over (partition by k) as total from w) select k, max(total) from s group by k",
     "select a from u union all select row_number() over (order by a, b, n) from u",
