@@ -11,7 +11,7 @@ parts of them) · `catalogue` (tables and views as SQL sees them) · `places` (p
 (alternatives that exclude one another)
 
 Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads` ·
-`subqueries` · `set_operations` · `values` · `with_clause`, `recursive_query` · `windowed_select`, `written_windows`
-(`over`) · `ordering`, `limits` · `query_scope` (columns, parameters
-of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
+`subqueries` · `set_operations` · `values`, `series` · `with_clause`, `recursive_query` · `windowed_select`,
+`written_windows` (`over`) · `ordering`, `limits` · `query_scope` (columns, parameters of subqueries) · `branches`
+(bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
 """

@@ -22,6 +22,7 @@ from lftj.sql.branches import renamed
 from lftj.sql.outer_joins import add_apart, outer_join
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
+from lftj.sql.series import series
 from lftj.sql.sql_expressions import holds
 from lftj.sql.view import Rows, column_of
 
@@ -178,8 +179,13 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
 
 
 def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> None:
-    """Add a table, a view or a query of `with` by its name."""
+    """Add a table, a view or a query of `with` by its name, or a series."""
     name = node.name
+    if isinstance(node.this, exp.GenerateSeries):
+        source = scope.add(series(scope.queries, node.this), node.alias, columns or [node.alias] * bool(node.alias))
+        _check_names(scope, columns, len(source.columns), node)
+        append(scope, source, node)
+        return
     if not isinstance(node.this, exp.Identifier) or node.args.get("db") is not None:
         raise scope.source.unsupported(f"`{node.sql('duckdb')}` in `from`", node, "name a table or a view")
     called = node.alias or name

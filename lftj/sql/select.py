@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import Branch, QueryBody
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import Grouping, is_grouped
@@ -116,8 +117,6 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
             inner = node.this if isinstance(node, exp.Alias) else node
             found.append((node.alias_or_name or inner.sql("duckdb").lower(), inner, None))
             continue
-        if any(star.args.get(name) for name in ("except_", "replace", "rename")):
-            raise scope.source.unsupported("`*` with `exclude`, `replace` or `rename`", node, "name the columns")
         table = node.table if isinstance(node, exp.Column) else ""
         sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]
         if not sources:
@@ -127,12 +126,38 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
                 why="`*` stands for the columns of the tables of `from`",
                 remedy="name columns, or add the table to `from`",
             )
-        for source in sources:
-            for name, cases in source.columns.items():
-                if table or name not in source.hidden:
-                    given = cases if table else scope.merged.get(name.casefold(), cases)
-                    found.append((name, exp.column(name, source.name or None), given))
+        every = [
+            (name, exp.column(name, source.name or None), cases if table else scope.merged.get(name.casefold(), cases))
+            for source in sources
+            for name, cases in source.columns.items()
+            if table or name not in source.hidden
+        ]
+        found += _changed(scope, star, every)
     return found
+
+
+def _changed(
+    scope: QueryScope, star: exp.Star, columns: Sequence[tuple[str, exp.Expr, list[Case]]]
+) -> Iterator[tuple[str, exp.Expr, list[Case] | None]]:
+    """The columns of `*` as `exclude`, `replace` and `rename` have them."""
+    left_out = {part.name.casefold(): part for part in star.args.get("except_") or ()}
+    instead = {part.alias.casefold(): part for part in star.args.get("replace") or ()}
+    called = {part.this.name.casefold(): part for part in star.args.get("rename") or ()}
+    known = [name.casefold() for name, _, _ in columns]
+    for name, part in (*left_out.items(), *instead.items(), *called.items()):
+        if name not in known:
+            raise scope.source.error(
+                f"`*` has no column `{name}`",
+                part,
+                why="it is to be left out, replaced or named otherwise",
+                remedy=did_you_mean(name, [name for name, _, _ in columns], "name a column of the tables of `from`"),
+            )
+    for name, node, cases in columns:
+        key = name.casefold()
+        if key in instead:
+            yield name, instead[key].this, None
+        elif key not in left_out:
+            yield called[key].alias if key in called else name, node, cases
 
 
 # Rows

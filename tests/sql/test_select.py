@@ -29,6 +29,20 @@ SELECTS = [
     "select distinct a, b from u where n is not null",
     "select distinct 1 from u",
     "select a as x from u where b is null",
+    # some columns of `*`
+    "select * exclude (a) from t",
+    "select t.* exclude id, u.* exclude (b, n) from t join u on t.a = u.a",
+    "select * replace (a * 2 as a) rename (b as z) from t",
+    "select * exclude (a) from t join u using (a)",
+    # series
+    "select * from range(4)",
+    "select r from range(9, 2, -3) r",
+    "select x from generate_series(1, 10, 4) g(x)",
+    "select x, count(id) from generate_series(0, 4) g(x) left join t on t.a = g.x group by x",
+    "select g.d, count(t.id) from generate_series(date '2024-01-30', date '2024-02-02', interval 1 day) g(d) "
+    "left join t on t.d = g.d group by g.d",
+    "select d from generate_series(timestamp '2024-01-31', timestamp '2024-06-01', interval 1 month) g(d)",
+    "select * from range(0)",
     # rows that are alike come from several alternatives of a condition or a value
     "select a from t where id = 1 or id = 2",
     "select a, b from t where not (id <> 1 and id <> 2)",
