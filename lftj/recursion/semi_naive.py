@@ -37,9 +37,10 @@ Rows = npt.NDArray[np.int64]
 def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) -> Joins:
     """The variants of the clauses of `heads`, kept from one evaluation to the next.
 
-    `as_written`: of the clauses as they are written; else they are those of a closure, and run as such.
+    `as_written`: of the clauses as they are written; else they are those of a closure, and run as such. What is kept of
+    a join has the codes of constants, so where parameters have values there are new ones.
     """
-    strata, kept = evaluator.state.strata, evaluator.rounds.joins
+    strata, kept = evaluator.state.strata, {} if evaluator.given else evaluator.rounds.joins
     joins: Joins | None = kept.get((heads, as_written))
     if joins is None or joins.strata is not strata:
         written = written_of(strata, heads)
