@@ -148,7 +148,7 @@ class DeltaJoin:
             self.body = replace(self.body, atoms=atoms[:-1], looked=atoms[-1:])
         self._bodies = [self.body, *_looking(self.body, tested)] if self.marking else [self.body]
         self._open: Body | None = None
-        if own and self.body.negated and clause.head_args:
+        if own and not self.texts and self.body.negated and clause.head_args:
             self._open = replace(self.body, negated=self.body.negated[:-1])
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
         self._positive = len({atom.predicate for atom in self.body.atoms})  # the first of those read

@@ -1,10 +1,10 @@
 """A component while it is evaluated or maintained: the relations as they are so far, and what its joins find in them.
 
-A head that is there already is not proposed: a variant's last atom is the head's own negation, looked at while it
-walks (`variants.delta_rule`), except where a round is large and most of what it meets is new: then storing the rows, in
-order, finds the others. What a round proposes twice is made distinct before it is stored. Semi-naive evaluation: F.
-Bancilhon, R. Ramakrishnan, SIGMOD 1986; the delta of nonlinear rules: every atom in turn ranges over the new rows, the
-others over all.
+A head that is there already is not proposed: a variant's last atom is the head's own negation, looked at while it walks
+(`variants.delta_rule`), except where a round is large and most of what it meets is new: then storing the rows, in
+order, finds the others, and of a clause that computes texts. What a round proposes twice is made distinct before it is
+stored. Semi-naive evaluation: F. Bancilhon, R. Ramakrishnan, SIGMOD 1986; the delta of nonlinear rules: every atom in
+turn ranges over the new rows, the others over all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from lftj.errors import TimeoutExpired
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import Limits
-from lftj.language.clause import Apply, Clause
+from lftj.language.clause import INTERNAL, Apply, Clause
+from lftj.program.text_split import split_text
 from lftj.recursion import variants
 from lftj.recursion.component_join import LARGE, NO_LIMIT, DeltaJoin, Order
 from lftj.recursion.component_joins import Joins
@@ -42,8 +43,13 @@ MOSTLY, ROUND_PART = 1 / 2, 1 / 8
 # A key order that no join has read since its relation had this part of the rows is not kept up by an evaluation.
 OUTGROWN = 1 / 8
 
-# What to do about a computation that may have no end.
-UNBOUNDED = "bound the values that the rule computes, as in `x < 1000`; if there is an end, raise `timeout=`"
+
+def unbounded(clause: Clause) -> str:
+    """What to do about a computation that may have no end."""
+    if clause.head.startswith(INTERNAL):
+        return "bound the step of the recursive query, as in `where depth < 100`; if there is an end, raise `timeout=`"
+    bound = "x < 1000" if split_text(clause) is None else "strlen(x) < 1000"
+    return f"bound the values that the rule computes, as in `{bound}`; if there is an end, raise `timeout=`"
 
 
 def computes(clause: Clause) -> bool:
@@ -60,7 +66,7 @@ class Fixpoint:
     how many there were · `rows`: how many were stored · `examined`: how many rows were examined after the last round ·
     `anew`: whether this is an evaluation from scratch · `met`: by head, how many heads joins of this round met that
     were there already · `stored`: by head, the rows that were stored, unless `anew` · `private`: versions of members
-    that no state knows.
+    that no state knows · `texts_seen`, `text_bytes`: how many texts there are, and what those take that were computed.
     """
 
     evaluator: Evaluator
@@ -78,6 +84,8 @@ class Fixpoint:
     stored: dict[str, list[Rows]] = field(default_factory=dict)
     private: Private = field(default_factory=Private)
     read: dict[Order, int] = field(default_factory=dict)
+    texts_seen: int = 0
+    text_bytes: int = 0
 
     def changed(self, rows: Rows, *, limited: bool = False) -> StoredRelation:
         """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; it is there until the next.
@@ -156,7 +164,7 @@ class Fixpoint:
     def located(self, stop: Stopped) -> Stopped:
         """`stop` with the rule and the round in which it happened."""
         if isinstance(stop, TimeoutExpired):
-            remedy = stop.remedy if self.at is None or not computes(self.at) else UNBOUNDED
+            remedy = stop.remedy if self.at is None or not computes(self.at) else unbounded(self.at)
             return TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=remedy)
         if isinstance(stop, ArenaFullError):
             stop.where = self.place
@@ -202,7 +210,19 @@ class Fixpoint:
         self.round = round_
         if self.anew:
             self._forget_outgrown()
+        if self.joins.texts:
+            self._look_at_texts()
         self.limits.count("new rows", self.rows, f"round {round_}")
+
+    def _look_at_texts(self) -> None:
+        """Stop where the texts that were computed so far, which are in no page, would not fit beside the pages."""
+        symbols, arena = self.evaluator.symbols, self.evaluator.arena
+        begin, end = self.texts_seen or len(symbols), len(symbols)
+        if begin < end:
+            self.text_bytes += symbols.decode(np.arange(begin, end)).nbytes
+        self.texts_seen = end
+        if arena.limit is not None and arena.used + self.text_bytes > arena.limit:
+            raise ArenaFullError(arena.used + self.text_bytes, arena.limit)
 
     def _forget_outgrown(self) -> None:
         """Drop the key orders of members that joins have read only while there were few rows.

@@ -29,10 +29,12 @@ CHANGED = "@Δ"
 def delta_rule(clause: Clause, i: int | None) -> Clause:
     """New heads by atom `i` over changed rows (None: by all rows).
 
-    Atoms are numbered with the negated ones behind the others: a negated atom over changed rows finds what they, gone,
-    no longer block.
+    Of a clause that computes texts, all heads. Atoms are numbered with the negated ones behind the others: a negated
+    atom over changed rows finds what they, gone, no longer block.
     """
     found, columns = _with_head(_over_changed(clause, i, keep=True))
+    if split_text(found) is not None:  # a text without a value is an error of a row that is there, too
+        return found
     return replace(found, negated=(*found.negated, BodyAtom(clause.head, columns)))
 
 
