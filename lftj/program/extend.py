@@ -7,17 +7,20 @@ caller, since a load and a transaction store them in different ways.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj import arguments
-from lftj.errors import Diagnostic
+from lftj.errors import Diagnostic, Span
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.checker import check
+from lftj.language.clause import INTERNAL
 from lftj.language.first_rows import check_order, marked
+from lftj.language.names import VIEW
 from lftj.language.parse import parse
 from lftj.language.thresholds import folded
 from lftj.program.closed_heads import refuse_rows, refuse_rules
@@ -61,7 +64,7 @@ def extended(
         why = "rules are a text, or a `lftj.Program`"
         parsed = parse(arguments.text("program", parsed, why, 'give rules, as in `db.rules("p(x) :- e(x).")`'))
     known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
-    checked = check(parsed, known=known, clauses=state.strata.clauses)
+    checked = check(_of_view(parsed), known=known, clauses=state.strata.clauses)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
     options.check(checked.clauses)
@@ -89,3 +92,18 @@ def extended(
         if name in checked.facts or (name in state.relations and len(state.relations[name].facts)):
             refuse_rules(after, name)
     return Extension(after, facts, heads, checked.warnings)
+
+
+def _of_view(program: ast.Program) -> ast.Program:
+    """The program; the rules of a view of SQL, which stand in no text, are at the view for whom they are told of."""
+    items = program.items
+    view = next((item.name for item in items if isinstance(item, ast.Declaration) and VIEW in item.qualifiers), None)
+    if view is None:
+        return program
+    place = Span(f"view `{view.lstrip(INTERNAL)}`")
+    return replace(
+        program,
+        items=tuple(
+            replace(item, span=place) if isinstance(item, ast.Rule) and not item.span.line else item for item in items
+        ),
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -226,3 +227,18 @@ def test_the_least_number_does_not_become_null_in_a_rule() -> None:
     db.load("a", [(LEAST,)])
     with pytest.raises(EvaluationError, match="does not fit into a column that admits null"):
         db.evaluate("p")
+
+
+def test_an_error_of_a_commit_names_the_view(tmp_path: Path) -> None:
+    """By rows that no statement of SQL brings, and after the file was opened again, too."""
+    with lftj.Database(path=tmp_path / "views.lftj") as db:
+        db.sql("""
+            create table t (id int primary key, a int, b int);
+            create view share as select id, a // b as q from t;
+            insert into t values (1, 6, 2);
+        """)
+    with lftj.Database(path=tmp_path / "views.lftj") as db:
+        with pytest.raises(lftj.errors.EvaluationError) as raised, db.transaction() as tx:
+            tx.insert("t", [(2, 6, 0)])
+        assert str(raised.value).startswith("view `share`: in `share(id, ")
+        assert list(db["share"]) == [(1, 3)]
