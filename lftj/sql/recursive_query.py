@@ -47,7 +47,7 @@ class RecursiveQuery:
         """The head with its rows. `called`: told of the head that has them each once, which the step is to read."""
         self._check()
         heads, query = self.queries.heads, self.query
-        start = operands(self.queries, query.left, None, each_once=not self.every)
+        start = unified(self.queries, operands(self.queries, query.left, None, each_once=not self.every), query.left)
         columns = tuple(self._column(start, at) for at in range(len(start[0].outputs)))
         name = heads.name("recursive")
         for nullable in (False, True):
@@ -57,7 +57,7 @@ class RecursiveQuery:
             before = len(heads.items)
             step = operands(self.queries, query.right, None, each_once=not self.every)
             self._check_step(step, name, before)
-            blocks = unified(self.queries, [*start, *step], query)
+            blocks = unified(self.queries, [*start, *step], query, [column.type for column in columns])
             if nullable or not any(
                 case.nullable and not column.nullable
                 for block in step
@@ -70,7 +70,7 @@ class RecursiveQuery:
         return self._copies(rows, start, step) if self.every else Derived(rows)
 
     def _column(self, start: Sequence[SelectBlock], at: int) -> OutputColumn:
-        """A column as the start gives it out, under the name that is given to it."""
+        """A column as the start gives it out, under the name that is given to it; the step is cast to its type."""
         cases = [case for block in start for case in block.outputs[at].cases]
         first = next((case.type for case in start[0].outputs[at].cases if case.type), "number")
         name = self._names[at] if at < len(self._names) else start[0].outputs[at].name

@@ -71,8 +71,10 @@ def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> SelectBlo
     return SelectBlock(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
 
 
-def unified(queries: Queries, blocks: list[SelectBlock], node: exp.Expr) -> list[SelectBlock]:
-    """The blocks with columns of the same types."""
+def unified(
+    queries: Queries, blocks: list[SelectBlock], node: exp.Expr, types: Sequence[str] = ()
+) -> list[SelectBlock]:
+    """The blocks with columns of the same types: of `types`, if these are given, else of those that hold all values."""
     widths = {len(block.outputs) for block in blocks}
     if len(widths) > 1:
         raise queries.text.error(
@@ -81,9 +83,9 @@ def unified(queries: Queries, blocks: list[SelectBlock], node: exp.Expr) -> list
             why="both sides have equally many columns",
             remedy="let both sides give out the same columns",
         )
-    for outputs in zip(*(block.outputs for block in blocks), strict=True):
+    for at, outputs in enumerate(zip(*(block.outputs for block in blocks), strict=True)):
         terms = [(case.term, case.type) for output in outputs for case in output.cases]
-        wanted = common(terms, node, queries.text)
+        wanted = types[at] if types else common(terms, node, queries.text)
         for output, block in zip(outputs, blocks, strict=True):
             if any(case.type != wanted for case in output.cases if case.term is not None):
                 output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, node))

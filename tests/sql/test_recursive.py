@@ -180,3 +180,27 @@ def test_a_step_of_union_all_goes_from_row_to_row(step: str) -> None:
         return
     with pytest.raises(lftj.ProgramError, match="not supported yet: a step of `union all` that does not name"):
         db.sql(text)
+
+
+@pytest.mark.parametrize("union", ["union", "union all"])
+def test_a_statement_that_comes_again_has_its_own_values(union: str) -> None:
+    """The joins of a recursion are kept, with the codes of constants: the third value was the second's again."""
+    db, duck = lftj.Database(), duckdb.connect()
+    for step in ("x + 1 from r where x < $a", "x + $a from r where x < 9"):
+        text = f"with recursive r(x) as (select 1 {union} select {step}) select x from r"
+        for a in (3, 4, 2, 6, 1):
+            assert Counter(db.sql(text, a=a)) == Counter(duck.execute(text, {"a": a}).fetchall())
+    db.sql("create table o (x int)")
+    for a in (3, 5, 2, 4):
+        db.sql(
+            f"insert into o with recursive r(x) as (select 1 {union} select x + 1 from r where x < $a) select x from r",
+            a=a,
+        )
+        assert db.sql("select count(*) as n from o").columns == {"n": "number"}
+        assert list(db.sql("select max(x) as m from o")) == [(a,)]
+        db.sql("delete from o")
+
+
+def test_the_step_is_cast_to_the_types_of_the_start() -> None:
+    text = "with recursive r(n) as (select 1 union all select n * 1.5 from r where n < 10) select * from r"
+    assert Counter(lftj.Database().sql(text)) == Counter(duckdb.sql(text).fetchall())
