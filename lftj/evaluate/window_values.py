@@ -18,11 +18,12 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.group_scan import ranked
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.language.types import FLOAT
+from lftj.language.types import DECIMAL, FLOAT
 from lftj.language.window_functions import FOLDS, NEIGHBOURS, RANKINGS, WindowFunction, WindowFunctions
 from lftj.values.codes import Schema, decode_float, encode_float
+from lftj.values.decimal_type import DIGITS
 from lftj.values.symbols import SymbolTable
-from lftj.values.type_table import in_dictionary, is_nullable, null_rows, type_of
+from lftj.values.type_table import family_of, in_dictionary, is_nullable, null_rows, type_of
 from scantree.consolidate import runs_of
 from scantree.version import Version
 
@@ -183,6 +184,8 @@ def _folded(name: str, value: _Column | None, low: Rows, high: Rows, null: int) 
             np.where(present, value.codes, 0), present, low, high
         )
         if is_nullable(value.type) and ((found == null) & (many > 0)).any():
+            raise _beyond()
+        if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
             raise _beyond()
     else:
         found = _best(value, present, low, high, greatest=name == "max")

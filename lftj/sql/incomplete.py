@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lftj.sql.places import SqlText
+from lftj.sql.window_checks import check_definitions, check_window
 
 
 def check_complete(statement: exp.Expr, source: SqlText) -> None:
@@ -43,6 +44,7 @@ def _select(node: exp.Expr, source: SqlText) -> None:
     if not node.expressions:
         why, remedy = "it gives nothing out", "name columns, or write `select *`"
         raise source.error("`select` without columns", node, why=why, remedy=remedy)
+    check_definitions(node, source)
 
 
 def _with(node: exp.Expr, source: SqlText) -> None:
@@ -112,4 +114,5 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Max: _extreme,
     exp.Min: _extreme,
     exp.Substring: _substring,
+    exp.Window: check_window,
 }

@@ -88,14 +88,8 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
         name = node.sql_name().lower()
         return source.unsupported(f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite it with others"))
     if isinstance(node, exp.Window):
-        clause = node.find_ancestor(exp.Where, exp.Group, exp.Having, exp.Join)
-        place = f"`{clause.key}`" if clause is not None else "another expression"
-        return source.error(
-            f"a window function stands in {place}",
-            node,
-            why="its value depends on the rows that the select gives out",
-            remedy="give it out in a subquery of `from`, or ask about it with `qualify`",
-        )
+        remedy = "give it out in a subquery of `from`"
+        return source.unsupported("a window function in this place", node, remedy)
     return source.unsupported(f"`{node.sql('duckdb')}`", node)
 
 

@@ -70,17 +70,24 @@ class SelectBlock:
 
 
 def block_of(
-    queries: Queries, select: exp.Select, around: Outside | None, *, given: bool = True, scalar: bool = False
+    queries: Queries,
+    select: exp.Select,
+    around: Outside | None,
+    *,
+    given: bool = True,
+    scalar: bool = False,
+    scope: QueryScope | None = None,
 ) -> SelectBlock:
     """The block of a select; not `given`: without the columns that it gives out, which nobody reads.
 
-    `scalar`: it is a value, and what it is of no rows is told elsewhere.
+    `scalar`: it is a value, and what it is of no rows is told elsewhere · `scope`: sees its tables, if one does.
     """
     _check(queries, select)
     if has_windows(select):
         return WindowedSelect(queries, select, around).block()
-    scope = QueryScope(queries, around)
-    add_from(scope, select)
+    if scope is None:
+        scope = QueryScope(queries, around)
+        add_from(scope, select)
     where = select.args.get("where")
     if where is not None:
         parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]

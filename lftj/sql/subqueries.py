@@ -30,6 +30,7 @@ from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import Expressions, holds, value
 from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.windowed_select import has_windows
 
 _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ,
@@ -326,7 +327,8 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
         return cases
     inner = query.unnest() if isinstance(query, exp.Subquery) else query
     nothing = [Case((), None, column.type, nullable=True)]
-    if isinstance(inner, exp.Select) and is_grouped(inner) and inner.args.get("group") is None:
+    grouped = isinstance(inner, exp.Select) and is_grouped(inner) and not has_windows(inner)
+    if grouped and inner.args.get("group") is None:
         if derived.parameters and inner.args.get("having") is not None:
             raise scope.source.unsupported("`having` without `group by` in such a subquery", inner.args["having"])
         if inner.args.get("having") is None:

@@ -24,6 +24,7 @@ from lftj.language.names import BAG, COPIES
 from lftj.language.types import DECIMAL, FLOAT, NUMBER
 from lftj.language.window_functions import WindowFunction, WindowFunctions
 from lftj.sql.aggregate_heads import is_aggregate
+from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
@@ -58,8 +59,11 @@ class WindowedSelect:
     """
 
     def __init__(self, queries: Queries, select: exp.Select, around: Outside | None) -> None:
-        self.queries, self.text, self.around = queries, queries.text, around
-        self.select = written(select, self.text)
+        self.queries, self.text = queries, queries.text
+        self.scope = QueryScope(queries, around)
+        self.rows = QueryScope(queries, Beside(self.scope))
+        add_from(self.rows, select)
+        self.select = written(select, self.text, lambda node: self.rows.own(node) is not None)
         self.values: dict[str, list[Case]] = {}
         self._read: dict[str, exp.Expr] = {}
         self._windows: dict[str, WrittenWindow] = {}
@@ -110,8 +114,8 @@ class WindowedSelect:
         from lftj.sql.select import Output, SelectBlock, block_of, rows_of
         from lftj.sql.sql_expressions import holds
 
-        scope = QueryScope(self.queries, self.around)
-        base = block_of(self.queries, self._rows(), Beside(scope))
+        scope = self.scope
+        base = block_of(self.queries, self._rows(), None, scope=self.rows)
         starred = [output.name for output in base.outputs[max(len(self._read), 1) :]]
         derived = rows_of(self.queries, [base], word="rows")
         rows, places = self._heads(derived)

@@ -10,12 +10,13 @@ distinct on (a) order by b  qualify row_number() over (partition by a order by b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from lftj.sql.places import SqlText
+from lftj.sql.window_checks import check_based
 
 _NAMES: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
@@ -34,6 +35,8 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.Min: "min",
     exp.Max: "max",
 }
+# Farther away than any row.
+FARTHEST = 1 << 40
 KNOWN = (
     "row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag, lead, first_value, last_value, nth_value, "
     "sum, count, avg, min and max"
@@ -66,9 +69,6 @@ class WrittenWindow:
     def of(node: exp.Window, text: SqlText) -> WrittenWindow:
         """A function as it stands in a select that was `written`."""
         function = node.this
-        if isinstance(function, exp.IgnoreNulls) and not isinstance(function.this, exp.First | exp.Last):
-            raise text.unsupported("`ignore nulls`", node, "leave rows with null out in a subquery")
-        function = function.this if isinstance(function, exp.IgnoreNulls | exp.RespectNulls) else function
         name = _NAMES.get(type(function), "")
         taken = function.args.get("this") if name else None
         if not name or isinstance(taken, exp.Distinct):
@@ -106,22 +106,21 @@ def _number(
     if not isinstance(inner, exp.Literal) or not inner.is_int or (least is not None and sign * int(inner.this) < least):
         what = "a number that is written out" if least is None else f"a number from {least} on that is written out"
         raise text.unsupported(f"`{window.sql('duckdb')}`", window, f"write {what}")
-    return sign * int(inner.this)
+    return sign * min(int(inner.this), FARTHEST)
 
 
 def _frame(node: exp.Window, text: SqlText) -> tuple[bool, int | None, int | None]:
     """(whether the frame counts rows, where it begins and ends, from the row)."""
-    spec = node.args.get("spec")
+    spec, ordered = node.args.get("spec"), node.args.get("order") is not None
     if spec is None:
-        return False, None, 0 if node.args.get("order") is not None else None
+        return False, None, 0 if ordered else None
     rows = str(spec.args.get("kind")).upper() == "ROWS"
     if spec.args.get("exclude") is not None:
         raise text.unsupported("`exclude` in a window", node)
-    ends = [_end(spec, side, rows, node, text) for side in ("start", "end")]
-    if spec.args.get("end") is None:
-        ends[1] = 0
-    ordered = node.args.get("order") is not None
-    return rows, ends[0], ends[1] if ordered or rows else None if ends[1] == 0 else ends[1]
+    low, high = (_end(spec, side, rows, node, text) for side in ("start", "end"))
+    if not (ordered or rows):  # all rows are peers
+        low, high = None, None
+    return rows, low, high
 
 
 def _end(spec: exp.Expr, side: str, rows: bool, node: exp.Window, text: SqlText) -> int | None:
@@ -141,18 +140,36 @@ def _end(spec: exp.Expr, side: str, rows: bool, node: exp.Window, text: SqlText)
 # What is written by others
 
 
-def written(select: exp.Select, text: SqlText) -> exp.Select:
-    """The select, its windows with their definitions, and by functions that have values of their own."""
+def written(select: exp.Select, text: SqlText, is_column: Callable[[exp.Column], bool]) -> exp.Select:
+    """The select, its windows with their definitions, and by functions that have values of their own.
+
+    `is_column`: whether a name is a column of what it reads; else it may be that of something that it gives out.
+    """
     made = select.copy()
-    defined = {node.this.name.casefold(): node for node in made.args.get("windows") or ()}
     aliases = {node.alias.casefold(): node.this for node in made.expressions if isinstance(node, exp.Alias)}
-    qualify = made.args.get("qualify")
+
+    def unaliased(node: exp.Expr) -> exp.Expr:
+        named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases
+        if not named or is_column(node):  # type: ignore[arg-type]
+            return node
+        return exp.paren(aliases[node.name.casefold()].copy())
+
+    defined: dict[str, exp.Expr] = {}
+    for node in made.args.get("windows") or ():
+        _define(node, defined)
+        defined[node.this.name.casefold()] = node
+    qualify, group = made.args.get("qualify"), made.args.get("group")
     if qualify is not None:
-        qualify.set("this", qualify.this.transform(_unaliased(aliases)))
+        qualify.set("this", qualify.this.transform(unaliased))
+    if group is not None:
+        given = [node.unalias() for node in made.expressions]
+        group.set("expressions", [unaliased(_at(node, given)) for node in group.expressions])
     for part in [*made.expressions, qualify, made.args.get("order")]:
         for node in [] if part is None else list(part.find_all(exp.Window)):
             if _own(node, made):
-                _define(node, defined, text)
+                if node.args.get("alias") is not None:
+                    check_based(node, defined, text)
+                _define(node, defined)
                 plain = _by_others(node)
                 if plain is not node:
                     node.replace(plain)
@@ -164,12 +181,12 @@ def _own(node: exp.Expr, select: exp.Select) -> bool:
     return node.find_ancestor(exp.Select) is select
 
 
-def _unaliased(aliases: dict[str, exp.Expr]) -> Callable[[exp.Expr], exp.Expr]:
-    def unaliased(node: exp.Expr) -> exp.Expr:
-        known = isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases
-        return exp.paren(aliases[node.name.casefold()].copy()) if known else node
-
-    return unaliased
+def _at(node: exp.Expr, given: Sequence[exp.Expr]) -> exp.Expr:
+    """What a position stands for, among what is given out; any other node is itself."""
+    if isinstance(node, exp.Literal) and node.is_int and 1 <= int(node.this) <= len(given):
+        found = given[int(node.this) - 1]
+        return node if isinstance(found, exp.Star) else found.copy()
+    return node
 
 
 def without_distinct_on(query: exp.Expr) -> exp.Expr:
@@ -179,10 +196,21 @@ def without_distinct_on(query: exp.Expr) -> exp.Expr:
     if on is None:
         return query
     made, order = query.copy(), query.args.get("order")
+    given = [node.unalias() for node in made.expressions]
+    aliases = {node.alias.casefold(): node.this for node in made.expressions if isinstance(node, exp.Alias)}
+
+    def meant(node: exp.Expr) -> exp.Expr:
+        """What is given out at a position, or under a name that stands alone."""
+        named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases
+        return aliases[node.name.casefold()].copy() if named else _at(node, given).copy()
+
+    ordered = [item.copy() for item in order.expressions] if order is not None else []
+    for item in ordered:
+        item.set("this", meant(item.this))
     window = exp.Window(
         this=exp.RowNumber(),
-        partition_by=[node.copy() for node in (on.expressions if isinstance(on, exp.Tuple) else [on])],
-        order=order.copy() if order is not None else None,
+        partition_by=[meant(node) for node in (on.expressions if isinstance(on, exp.Tuple) else [on])],
+        order=exp.Order(expressions=ordered) if ordered else None,
     )
     first = exp.EQ(this=window, expression=exp.Literal.number(1))
     qualify = made.args.get("qualify")
@@ -191,22 +219,14 @@ def without_distinct_on(query: exp.Expr) -> exp.Expr:
     return made
 
 
-def _define(node: exp.Window, defined: dict[str, exp.Expr], text: SqlText) -> None:
+def _define(node: exp.Expr, defined: Mapping[str, exp.Expr]) -> None:
     """Give a window that names another what that one says."""
     named = node.args.get("alias")
     if named is None:
         return
-    definition = defined.get(named.name.casefold())
-    if definition is None:
-        raise text.error(
-            f"unknown window `{named.name}`",
-            node,
-            why="no `window` of the select defines it",
-            remedy="write it out, or define it: `window w as (partition by ... order by ...)`",
-        )
     node.set("alias", None)
     for part in ("partition_by", "order", "spec"):
-        said = definition.args.get(part)
+        said = defined[named.name.casefold()].args.get(part)
         if said and not node.args.get(part):
             node.set(part, [n.copy() for n in said] if isinstance(said, list) else said.copy())
 
@@ -214,7 +234,6 @@ def _define(node: exp.Window, defined: dict[str, exp.Expr], text: SqlText) -> No
 def _by_others(node: exp.Window) -> exp.Expr:
     """What the value of a window is where other functions say it; the window itself where not."""
     function = node.this
-    condition = None
     if isinstance(function, exp.Filter):
         condition, function = function.expression.this, function.this
         taken = exp.Literal.number(1) if isinstance(function.this, exp.Star) else function.this
@@ -227,28 +246,25 @@ def _by_others(node: exp.Window) -> exp.Expr:
         case exp.Lag() | exp.Lead() if function.args.get("default") is not None:
             return _with_default(node, function)
         case exp.PercentRank():
-            one, count = exp.Literal.number(1), _of_partition(node)
+            one, count = exp.Literal.number(1), _over(node, exp.Count(this=exp.Star()), ordered=False)
             rank = exp.Sub(this=_over(node, exp.Rank()), expression=one)
             others = exp.paren(exp.Sub(this=count, expression=one.copy()))
             alone = exp.EQ(this=count.copy(), expression=one.copy())
             return _case(alone, exp.Literal.number("0.0"), _ratio(exp.paren(rank), others))
         case exp.CumeDist():
-            return _ratio(_over(node, exp.Count(this=exp.Star())), _of_partition(node))
+            up_to, every = (_over(node, exp.Count(this=exp.Star()), ordered=ordered) for ordered in (True, False))
+            up_to.set("spec", None)
+            return exp.paren(_ratio(up_to, every))
     return node
 
 
-def _over(node: exp.Window, function: exp.Expr) -> exp.Window:
-    """Another function over the same window."""
+def _over(node: exp.Window, function: exp.Expr, *, ordered: bool = True) -> exp.Window:
+    """Another function over the same window; not `ordered`: over the whole partition."""
     made = node.copy()
     made.set("this", function)
-    return made
-
-
-def _of_partition(node: exp.Window) -> exp.Window:
-    """How many rows there are in the partition."""
-    made = _over(node, exp.Count(this=exp.Star()))
-    made.set("order", None)
-    made.set("spec", None)
+    if not ordered:
+        made.set("order", None)
+        made.set("spec", None)
     return made
 
 
@@ -261,14 +277,14 @@ def _case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = Non
 
 
 def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
-    default = function.args["default"]
-    offset = function.args.get("offset") or exp.Literal.number(1)
-    plain = function.copy()
+    """A neighbour where there is one in the partition, else the default."""
+    default, plain = function.args["default"], function.copy()
     plain.set("default", None)
-    here = _over(node, exp.RowNumber())
-    here.set("spec", None)
-    if isinstance(function, exp.Lag):
-        there: exp.Expr = exp.GT(this=here, expression=offset.copy())
-    else:
-        there = exp.LTE(this=exp.Add(this=here, expression=offset.copy()), expression=_of_partition(node))
+    offset = exp.paren((function.args.get("offset") or exp.Literal.number(1)).copy())
+    sign = exp.Sub if isinstance(function, exp.Lag) else exp.Add
+    there = exp.Between(
+        this=exp.paren(sign(this=_over(node, exp.RowNumber()), expression=offset)),
+        low=exp.Literal.number(1),
+        high=_over(node, exp.Count(this=exp.Star()), ordered=False),
+    )
     return _case(there, _over(node, plain), default.copy())

@@ -50,6 +50,24 @@ WRITTEN = [
     "select s.id, u.n from (select id, a, row_number() over (partition by a order by id) as r from t) s "
     "join u on u.a = s.a where s.r = 1",
     "select t.*, u.n, rank() over (partition by t.b order by u.n) as r from t join u on u.a = t.a",
+    # what names stand for
+    "select id, b, count(*) over v as n from t window w as (partition by b), v as (w order by id)",
+    "select distinct on (b) b, id from t order by 1, 2 desc",
+    "select distinct on (1) b, id from t order by b, id",
+    "select distinct on (b) b, -id as id from t order by b, id + 0",
+    "select distinct on (b) b, -id as id from t order by b, id",
+    "select id + 10 as id from t qualify id < 5 and count(*) over () > 0",
+    "select -id as id from t qualify row_number() over (order by id) = 1",
+    "select upper(b) as u, rank() over (order by upper(b)) from t group by u",
+    "select count(*) over () as s, b from t group by 2",
+    "select b, rank() over (order by b, a) as r, a from t group by 1, 3",
+    # functions that no frame is for, and those at the ends
+    "select id, cume_dist() over w, sum(a) over w from t window w as (order by id rows between 1 preceding and current "
+    "row)",
+    "select id, lag(id, -1, 99) over (order by id), lead(id, -1, 99) over (order by id) from t",
+    "select id, sum(a) over (order by id rows between current row and 9223372036854775807 following) from t",
+    "select id, sum(a) over (order by id rows between 9223372036854775807 following and unbounded following) from t",
+    "select id, (select sum(count(*)) over () from u where u.a = t.a) as n from t",
     "select count(*) over () from u",
     "select a from u qualify row_number() over (partition by a order by n, b) <= 2",
     "select n from (select n, row_number() over (order by n, a, b) as r from u) s where r < 4",
@@ -170,6 +188,26 @@ def test_a_sum_that_leaves_64_bits_changes_nothing() -> None:
         ("select ntile(0) over (order by a) from t", "not supported yet: `NTILE(0)"),
         ("select lag(a, id) over (order by a) from t", "not supported yet: `LAG(a, id)"),
         ("select first_value(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls`"),
+        ("select last(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls` of `last`"),
+        ("select rank(order by a) over (order by id) from t", "not supported yet: arguments of `rank`"),
+        ("select sum(row_number() over ()) from t", "a window function within an aggregate"),
+        ("select id from t order by sum(row_number() over ())", "a window function within an aggregate"),
+        ("select lag(lag(a) over (order by id)) over (order by id) from t", "a window function within another"),
+        ("select sum(a) over (order by sum(a) over (order by id)) from t", "a window function within another"),
+        ("select lag(a) filter (where a > 5) over (order by id) from t", "`filter` of what is no aggregate"),
+        ("select row_number() filter (where a > 5) over () from t", "`filter` of what is no aggregate"),
+        ("select sum(a) over (order by id rows 1 following) from t", "a frame from following to current row"),
+        (
+            "select sum(a) over (order by id rows between unbounded preceding and unbounded preceding) from t",
+            "a frame from unbounded preceding to unbounded preceding",
+        ),
+        ("select count(*) over w from t window w as (order by id), w as (order by a)", "`window` defines `w` twice"),
+        ("select count(*) over (w order by a) from t window w as (order by id)", "`order by` of a window that `w`"),
+        ("select count(*) over v from t window v as (w order by id), w as (partition by a)", "unknown window `w`"),
+        ("update t set a = row_number() over ()", "a window function outside of a select"),
+        ("insert into t values (1, row_number() over (), '')", "a window function outside of a select"),
+        ("create table z (a int default row_number() over ())", "a window function outside of a select"),
+        ("select b from t qualify b = 'x'", "`qualify` without a window function"),
         ("select a from t where row_number() over (order by a) = 1", "a window function stands in `where`"),
         ("select count(*) over (order by q) from t", "unknown column `q`"),
         ("select a, rank() over (order by b) from t group by a", "`b` is neither grouped nor aggregated"),
@@ -182,3 +220,10 @@ def test_what_is_refused_is_named(sql: str, what: str) -> None:
         db.sql(sql)
     assert what in str(refused.value)
     assert "^" in str(refused.value)
+
+
+def test_a_sum_of_decimals_has_to_fit() -> None:
+    db = lftj.Database()
+    db.sql("create table t (d decimal(18, 2)); insert into t values (9999999999999999.99), (9999999999999999.99)")
+    with pytest.raises(lftj.errors.EvaluationError, match="a sum over a window has no value"):
+        db.sql("select sum(d) over () as s from t")
