@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -52,18 +54,27 @@ def leading(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable, 
 
 def in_order(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable) -> Rows:
     """Rows int64[arity, n] in the order that `first` says, then in that of all columns; `schema`: of the head."""
-    width = schema.arity - schema.bag
-    values = [ranked(rows[at], symbols) if in_dictionary(schema.types[at]) else rows[at] for at in range(width)]
-    keys: list[Rows] = []
-    for column, descending, nulls_first in first.order:
-        key = ~values[column] if descending else values[column]
-        if is_nullable(schema.types[column]):
-            null = rows[column] == type_of(schema.types[column]).null
-            keys += [(null != nulls_first).astype(np.int64), np.where(null, 0, key)]
-        else:
-            keys.append(key)
-    keys += values
+    values = comparable(rows, schema.types[: schema.arity - schema.bag], symbols)
+    keys = [*order_keys(first.order, rows, values, schema.types), *values]
     return rows[:, np.lexsort(keys[::-1])]
+
+
+def comparable(rows: Rows, types: Sequence[str], symbols: SymbolTable) -> list[Rows]:
+    """For each of the columns, as many as there are types, numbers in the order of its values; null's comes first."""
+    return [ranked(rows[at], symbols) if in_dictionary(type_) else rows[at] for at, type_ in enumerate(types)]
+
+
+def order_keys(
+    order: Iterable[OrderedColumn], rows: Rows, values: Sequence[Rows], types: Sequence[str]
+) -> Iterator[Rows]:
+    """What rows are sorted by, of which `values` are comparable numbers: where null is put, then the values."""
+    for column, descending, nulls_first in order:
+        key = ~values[column] if descending else values[column]
+        if is_nullable(types[column]):
+            null = rows[column] == type_of(types[column]).null
+            yield (null != nulls_first).astype(np.int64)
+            key = np.where(null, 0, key)
+        yield key
 
 
 def cut(rows: Rows, first: FirstRows, schema: Schema) -> Rows:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
-from lftj.evaluate.group_scan import ranked
+from lftj.evaluate.first_of_order import comparable, order_keys
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.types import DECIMAL, FLOAT
@@ -23,7 +23,7 @@ from lftj.language.window_functions import FOLDS, NEIGHBOURS, RANKINGS, WindowFu
 from lftj.values.codes import Schema, decode_float, encode_float
 from lftj.values.decimal_type import DIGITS
 from lftj.values.symbols import SymbolTable
-from lftj.values.type_table import family_of, in_dictionary, is_nullable, null_rows, type_of
+from lftj.values.type_table import family_of, is_nullable, null_rows, type_of
 from scantree.consolidate import runs_of
 from scantree.version import Version
 
@@ -55,15 +55,8 @@ def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Symb
         rows = np.repeat(rows[:-1], rows[-1], axis=1)
     width = schema.arity - schema.bag - len(windows.functions)
     types = schema.types
-    ranks = [ranked(rows[at], symbols) if in_dictionary(types[at]) else rows[at] for at in range(width)]
-    keys = [ranks[at] for at in windows.partition]
-    for column, descending, nulls_first in windows.order:
-        key = ~ranks[column] if descending else ranks[column]
-        if is_nullable(types[column]):
-            null = rows[column] == type_of(types[column]).null
-            keys += [(null != nulls_first).astype(np.int64), np.where(null, 0, key)]
-        else:
-            keys.append(key)
+    ranks = comparable(rows, types[:width], symbols)
+    keys = [*(ranks[at] for at in windows.partition), *order_keys(windows.order, rows, ranks, types)]
     sorted_by = {*windows.partition, *(column for column, _, _ in windows.order)}
     keys += [rank for at, rank in enumerate(ranks) if at not in sorted_by]
     moved = runs_of(np.vstack(keys))[1] if keys else None  # without columns all rows are alike

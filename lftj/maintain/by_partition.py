@@ -11,7 +11,6 @@ whatever the size of the relation. Where more than half of all rows are in such 
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from lftj.evaluate.window_values import Rows, windowed, windows_of
 from lftj.join.run import Limits
 from lftj.language.window_functions import has_windows
+from lftj.maintain.copied_rows import KeptOfCopies, below_of
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
@@ -28,44 +28,28 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.change import change_of_rows
 from lftj.store.stored import StoredRelation
-from scantree.version import Version
 
 # More of the rows than this part in changed partitions: all are computed anew.
 MOST = 1 / 2
 WHY = "the partitions that have changed rows are computed anew"
 
 
-class KeptWindow:
+class KeptWindow(KeptOfCopies):
     """Nothing but the contents, in key orders that begin with the columns of the partition."""
 
     strategy = "window"
-
-    def __init__(self, heads: Heads, below: Version) -> None:
-        self.clauses = heads.clauses
-        self._below = weakref.ref(below)
-
-    def holds_for(self, step: Step, heads: Heads) -> bool:
-        """Whether the head's values are of the rows before the step."""
-        below = _below(heads)
-        return (
-            self.clauses == heads.clauses
-            and heads.name not in step.new_heads
-            and below in step.before.relations
-            and step.before.relations[below].content is self._below()
-            and below in step.changes
-        )
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Worth it where there are partitions, unless more rows changed than there are."""
         if not windows_of(heads.clauses[0]).partition:
             return Cost("all rows are one partition", worth=False)
-        below = _below(heads)
+        below = below_of(heads)
         return Cost(WHY, worth=len(step.changes[below].kinds) <= len(step.after[below].content))
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Compute the partitions with changed rows anew."""
         began = time.perf_counter()
-        name, below = _below(heads), step.after[_below(heads)]
+        name, below = below_of(heads), step.after[below_of(heads)]
         change, relation, windows = step.changes[name], step.after[heads.name], windows_of(heads.clauses[0])
         partitions = np.unique(change.rows[list(windows.partition)], axis=1)
         rows = _under(below, windows.partition, partitions)
@@ -94,10 +78,6 @@ class KeptWindow:
         return {}
 
 
-def _below(heads: Heads) -> str:
-    return heads.clauses[0].atoms[0].predicate
-
-
 def _under(relation: StoredRelation, partition: tuple[int, ...], partitions: Rows) -> Rows:
     """The rows int64[arity, n] of distinct partitions int64[k, m]."""
     order = (*partition, *(at for at in range(relation.arity) if at not in partition))
@@ -118,7 +98,7 @@ class ByPartition:
 
     def kept(self, step: Step, heads: Heads) -> KeptWindow | None:
         """What holds for the contents before the step."""
-        before, below = step.before.relations, _below(heads)
+        before, below = step.before.relations, below_of(heads)
         if heads.name in step.new_heads or heads.name in step.before.stale or below not in step.changes:
             return None
         return KeptWindow(heads, before[below].content) if below in before else None
@@ -130,7 +110,7 @@ class ByPartition:
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate; the contents are what is kept."""
         staged = RECOMPUTE.prepare(step, heads, why, limits)
-        staged.kept = KeptWindow(heads, step.after[_below(heads)].content)
+        staged.kept = KeptWindow(heads, step.after[below_of(heads)].content)
         return staged
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:

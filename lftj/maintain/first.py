@@ -13,7 +13,6 @@ k rows in the list, whatever the size of the relation.
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from lftj.evaluate.first_of_order import Rows, cut, first_of, in_order, leading
 from lftj.join.run import Limits
 from lftj.language.first_rows import takes_first
+from lftj.maintain.copied_rows import KeptOfCopies, below_of
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
@@ -37,35 +37,24 @@ SPARE = 64
 WHY = "a row that comes or goes changes a list of the first ones"
 
 
-class KeptFirst:
+class KeptFirst(KeptOfCopies):
     """`rows` int64[arity, n]: the first ones of `below`, in order; `all`: there are no others."""
 
     strategy = "first"
 
     def __init__(self, heads: Heads, below: Version, rows: Rows, *, all_rows: bool) -> None:
-        self.clauses, self.rows, self.all = heads.clauses, rows, all_rows
-        self._below = weakref.ref(below)
-
-    def holds_for(self, step: Step, heads: Heads) -> bool:
-        """Whether the list is of the rows before the step."""
-        below = _below(heads)
-        return (
-            self.clauses == heads.clauses
-            and heads.name not in step.new_heads
-            and below in step.before.relations
-            and step.before.relations[below].content is self._below()
-            and below in step.changes
-        )
+        super().__init__(heads, below)
+        self.rows, self.all = rows, all_rows
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Worth it unless more rows changed than there are."""
-        below = _below(heads)
+        below = below_of(heads)
         return Cost(WHY, worth=len(step.changes[below].kinds) <= len(step.after[below].content))
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Put rows into the list and take them out, or make it anew."""
         began = time.perf_counter()
-        below, change = step.after[_below(heads)], step.changes[_below(heads)]
+        below, change = step.after[below_of(heads)], step.changes[below_of(heads)]
         relation = step.after[heads.name]
         schema = relation.schema
         first, symbols = first_of(heads.clauses[0]), step.evaluator.symbols
@@ -107,10 +96,6 @@ class KeptFirst:
     def memory(self) -> dict[str, int]:
         """The list."""
         return {"first rows": self.rows.nbytes}
-
-
-def _below(heads: Heads) -> str:
-    return heads.clauses[0].atoms[0].predicate
 
 
 def _size(heads: Heads) -> int:
@@ -161,7 +146,7 @@ class First:
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate, and keep the list."""
         staged = RECOMPUTE.prepare(step, heads, why, limits)
-        staged.kept = _prepared(heads, step.after[_below(heads)], step)
+        staged.kept = _prepared(heads, step.after[below_of(heads)], step)
         return staged
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
