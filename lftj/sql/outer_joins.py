@@ -11,13 +11,15 @@ rule a row is: a row of nulls may be one of either side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import NUMBER
 from lftj.sql.branches import QueryBody
+from lftj.sql.catalogue import unlike
 from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds, value
@@ -26,6 +28,8 @@ from lftj.sql.whole_numbers import product_of
 
 # The name of what is no table but the columns that joins have merged.
 _MERGED = "@merged"
+# The value of a column, by its position.
+Values = Callable[[int], list[Case]]
 
 
 class _JoinSide:
@@ -35,11 +39,15 @@ class _JoinSide:
         self.derived = derived
         self.tables = tables
 
-    def add(self, scope: QueryScope) -> list[list[Case]]:
-        """Add it to the body of a scope, and its tables; its columns."""
-        cases = list(scope.add(self.derived, "").columns.values())
+    def add(self, scope: QueryScope, other: Values | None = None) -> list[list[Case]]:
+        """Add it to the body of a scope, and its tables; its columns. `other`: those of the other side there."""
+        cases = list(scope.add(self.beside(other), "").columns.values())
         self.show(scope, dict(enumerate(cases)))
         return cases
+
+    def beside(self, other: Values | None) -> Derived:
+        """Its relation beside the columns of the other side."""
+        return self.derived
 
     def show(self, scope: QueryScope, columns: Mapping[int, list[Case]]) -> None:
         """Add its tables to a scope, with those of their columns that are given."""
@@ -51,16 +59,53 @@ class _JoinSide:
                 scope.sources.append(FromTable(table.name, given, set(table.hidden)))
 
 
+class _LateralSide(_JoinSide):
+    """The right side of a left join that names columns of the left: `named`, their positions, for each parameter."""
+
+    def __init__(self, derived: Derived, tables: Sequence[tuple[FromTable, dict[str, int]]], named: list[int]) -> None:
+        super().__init__(derived, tables)
+        self.named = named
+
+    def beside(self, other: Values | None) -> Derived:
+        """Its relation, for the values of columns of the other side."""
+        assert other is not None
+        parameters = zip(self.derived.parameters, self.named, strict=True)
+        return replace(self.derived, parameters=tuple(replace(p, outside=tuple(other(at))) for p, at in parameters))
+
+
+def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide) -> _JoinSide:
+    """The side of a subquery that sees the tables to the left of it."""
+    node = join.this
+    if side != "LEFT" or not isinstance(node.this, exp.Subquery):
+        raise scope.source.unsupported(f"`lateral` in a {side.lower()} join", node, "use a left join, or an inner one")
+    inside = QueryScope(scope.queries, Beside(scope))
+    places = {cases[0].term: at for at, cases in enumerate(left.add(inside))}
+    derived = scope.queries.rows_of(node.this.this, inside)
+    named = [places.get(p.outside[0].term, -1) for p in derived.parameters]
+    if -1 in named:
+        remedy = "let it name columns of the tables that it is joined to, alone"
+        raise scope.source.unsupported("`lateral` that names the query around, in an outer join", node, remedy)
+    alias = node.args.get("alias")
+    given = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
+    names: dict[str, int] = {}
+    for at, column in enumerate(derived.columns):
+        names[unlike(given[at] if at < len(given) else column.name, names)] = at
+    return _LateralSide(derived, [(FromTable(node.alias, {}), names)], named)
+
+
 def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
     """Join a table to those of the scope, which has the rows of the join then. `side`: "LEFT", "RIGHT" or "FULL"."""
     from lftj.sql.from_clause import add_table, equality, merge, shared_columns
 
-    if isinstance(join.this, exp.Lateral):
-        remedy = "use an inner join, or give its values out by scalar subqueries, which are null where there is no row"
-        raise scope.source.unsupported("`lateral` in an outer join", join.this, remedy)
     right = QueryScope(scope.queries, Beside(scope))
-    add_table(right, join.this)
-    made = _Join(scope, join, side_of(scope, join), side_of(right, join))
+    left_side = side_of(scope, join)
+    if isinstance(join.this, exp.Lateral):
+        right_side: _JoinSide = _lateral_side(scope, join, side, left_side)
+        right_side.show(right, {at: [] for at in range(len(right_side.derived.columns))})
+    else:
+        add_table(right, join.this)
+        right_side = side_of(right, join)
+    made = _Join(scope, join, left_side, right_side)
     made.rules(side)
     scope.body, scope.sources, scope.merged = QueryBody(), [], {}
     made.show(scope, side)
@@ -138,7 +183,8 @@ class _Join:
         from lftj.sql.from_clause import equality, shared_columns
 
         both = QueryScope(self.outer.queries, Beside(self.outer))
-        columns = [of.add(both) for of in self.sides]
+        left = self.sides[0].add(both)
+        columns = [left, self.sides[1].add(both, left.__getitem__)]
         before = len([table for table, _ in self.sides[0].tables if table.name != _MERGED])
         for part in _conjuncts(self.join):
             both.body.conditions.append(holds(part, both))
@@ -161,7 +207,7 @@ class _Join:
         scope = QueryScope(self.outer.queries, Beside(self.outer))
         columns = self.sides[at].add(scope)
         match = QueryScope(self.outer.queries, scope)  # the columns of the other side are parameters there
-        self.sides[1 - at].add(match)
+        self.sides[1 - at].add(match, lambda place: match.parameter(columns[place], "column"))
         for part in _conjuncts(self.join):
             match.body.conditions.append(holds(part, match))
         left, right = (scope, match) if at == 0 else (match, scope)

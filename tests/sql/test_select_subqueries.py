@@ -33,6 +33,15 @@ SUBQUERIES = [
     "select id, (select count(*) from (select n from u where u.a = t.a order by n limit 2) x) as m from t",
     "select id, s.n, s.b from t, lateral (select n, b from u where u.a = t.a order by n nulls first, b limit 3) s",
     "select id, s.n from t join lateral (select n from u where u.a = t.a order by b, n limit 2) s on s.n > 0",
+    "select id, s.n, s.b from t left join lateral (select n, b from u where u.a = t.a) s on s.n > 0",
+    "select id, s.m from t left join lateral (select max(n) as m from u where u.a = t.a) s on true",
+    "select x.a, s.m from u x left join lateral (select count(*) as m from u where u.a = x.a and u.n < x.n) s "
+    "on s.m > 0",
+    "select id, s.* from t left join lateral (select n, b from u where u.a = t.a order by n, b limit 2) s(p, q) "
+    "on true",
+    "select t.id, v.a, s.c from t left join u v on v.a = t.a "
+    "left join lateral (select id + v.n as c from t q where q.id = t.id) s on true",
+    "select count(*) from u x left join lateral (select n from u where u.a = x.a) s on true",
     # what a query within a query within a query names of the outermost
     "select id, s.m from t, lateral (select m from (select max(n) as m from u where u.a = t.a) x) s",
     "select id, s.m from t, lateral (select m + 1 as m from (select n as m from u where u.a = t.a union select 9) x) s",
