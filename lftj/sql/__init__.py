@@ -10,8 +10,8 @@ parts of them) · `catalogue` (tables and views as SQL sees them) · `places` (p
 `scalars`, `sql_functions`, `sql_intervals`, `predicates`, `conversions` (casts, where types meet), `constants`, `cases`
 (alternatives that exclude one another)
 
-Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads` ·
-`subqueries` · `set_operations` · `values`, `series` · `with_clause`, `recursive_query` · `windowed_select`,
-`written_windows` (`over`) · `ordering`, `limits` · `query_scope` (columns, parameters of subqueries) · `branches`
-(bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
+Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads`,
+`grouping_sets` · `subqueries` · `set_operations` · `values`, `series` · `with_clause`, `recursive_query` ·
+`windowed_select`, `written_windows` (`over`) · `ordering`, `limits` · `query_scope` (columns, parameters of subqueries)
+· `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
 """

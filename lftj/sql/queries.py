@@ -20,6 +20,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.catalogue import Catalogue, unlike
+from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.ordering import Ordering, ordering_of
@@ -53,7 +54,7 @@ class Queries:
 
     def view(self, query: exp.Expr, named: Sequence[str]) -> View:
         """The whole query as a view."""
-        query = without_distinct_on(unwrapped(query))
+        query = self._plain(query)
         order = ordering_of(query, self.text)
         with self._with(query):
             block = self._block(query, None) if isinstance(query, exp.Select) else None
@@ -127,7 +128,7 @@ class Queries:
 
     def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
-        inner = without_distinct_on(unwrapped(query))
+        inner = self._plain(query)
         if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, given=False)
@@ -163,9 +164,13 @@ class Queries:
             found = self._rows_of(inner, around, distinct=True)
         return self._each_once(found, functional=True) if len(found.columns) == 1 else found, False
 
+    def _plain(self, query: exp.Expr) -> exp.Expr:
+        """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
+        return without_grouping_sets(without_distinct_on(unwrapped(query)), self.text)
+
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
-        query = without_distinct_on(unwrapped(query))
+        query = self._plain(query)
         return with_given_order(query, self.text) if limited(query) else query
 
     def _first(self, query: exp.Expr, around: Outside | None) -> Derived:

@@ -29,6 +29,16 @@ SELECTS = [
     "select distinct a, b from u where n is not null",
     "select distinct 1 from u",
     "select a as x from u where b is null",
+    # several groupings
+    "select a, b, sum(n) as s from u group by rollup (a, b)",
+    "select a, b, count(*) as m, grouping(a, b) as g from u group by cube (a, b)",
+    "select a, max(n) from u group by grouping sets ((a, b), a, ())",
+    "select b, a, sum(n) from u group by b, rollup (a) having count(*) > 1",
+    "select coalesce(b, 'all') as b, sum(a) from u group by rollup (b)",
+    "select a from u group by rollup (a)",
+    "select n + 1 as m, count(*) from u group by cube (n + 1)",
+    "select distinct grouping(a) as g from u group by rollup (a, b)",
+    "select s.a from (select a, sum(n) as s from u group by rollup (a)) as s where s.s > 3",
     # some columns of `*`
     "select * exclude (a) from t",
     "select t.* exclude id, u.* exclude (b, n) from t join u on t.a = u.a",
