@@ -12,6 +12,6 @@ parts of them) · `catalogue` (tables and views as SQL sees them) · `places` (p
 
 Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads`,
 `grouping_sets` · `subqueries` · `set_operations` · `values`, `series` · `with_clause`, `recursive_query` ·
-`windowed_select`, `written_windows` (`over`) · `ordering`, `limits` · `query_scope` (columns, parameters of subqueries)
-· `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
+`windowed_select`, `written_windows`, `window_checks` (`over`) · `ordering`, `limits` · `query_scope` (columns,
+parameters of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
 """
