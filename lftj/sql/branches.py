@@ -15,7 +15,7 @@ from itertools import product
 from typing import TypeVar
 
 from lftj.language import ast
-from lftj.language.functors import COMPARISONS, IS_NULL
+from lftj.language.functors import COMPARISONS, IS_NULL, OR_NULL
 from lftj.language.visitors import nodes
 from lftj.sql.cases import computed_with, joined, not_null
 from lftj.sql.scope import Conjunction
@@ -252,4 +252,6 @@ def may_be_null(term: ast.Term, branch: Branch, nullable: Mapping[str, bool]) ->
     if not isinstance(term, ast.Variable) or not nullable.get(term.name, False):
         return False
     joined_by = sum(v == term for row in branch.atoms for v in row.variables)
+    if any(isinstance(one, ast.Comparison) and one.op == OR_NULL and one.left == term for one in branch.literals):
+        joined_by = 1  # null matches null
     return joined_by < 2 and not any(term.name in computed_with(literal) for literal in branch.literals)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -28,8 +29,14 @@ from lftj.sql.whole_numbers import product_of
 
 # The name of what is no table but the columns that joins have merged.
 _MERGED = "@merged"
-# The value of a column, by its position.
+# The value of a column, by its position; that of a parameter.
 Values = Callable[[int], list[Case]]
+Outer = Callable[[QueryParameter], list[Case]]
+
+
+def _parameter(scope: QueryScope, of: QueryParameter) -> list[Case]:
+    """What a parameter of a side is in the body of a join, whose query around has the value."""
+    return scope.parameter(list(of.outside), of.variable.name)
 
 
 class _JoinSide:
@@ -39,15 +46,21 @@ class _JoinSide:
         self.derived = derived
         self.tables = tables
 
-    def add(self, scope: QueryScope, other: Values | None = None) -> list[list[Case]]:
-        """Add it to the body of a scope, and its tables; its columns. `other`: those of the other side there."""
-        cases = list(scope.add(self.beside(other), "").columns.values())
+    def add(self, scope: QueryScope, outside: Outer | None = None, other: Values | None = None) -> list[list[Case]]:
+        """Add it to the body of a scope, and its tables; its columns.
+
+        `outside`: what a value of the query around is in the scope · `other`: the columns of the other side there.
+        """
+        cases = list(scope.add(self.beside(outside, other), "").columns.values())
         self.show(scope, dict(enumerate(cases)))
         return cases
 
-    def beside(self, other: Values | None) -> Derived:
-        """Its relation beside the columns of the other side."""
-        return self.derived
+    def beside(self, outside: Outer | None, other: Values | None) -> Derived:
+        """Its relation, in a scope where its parameters have these values."""
+        if outside is None:
+            return self.derived
+        parameters = [replace(p, outside=tuple(outside(p))) for p in self.derived.parameters]
+        return replace(self.derived, parameters=tuple(parameters))
 
     def show(self, scope: QueryScope, columns: Mapping[int, list[Case]]) -> None:
         """Add its tables to a scope, with those of their columns that are given."""
@@ -66,7 +79,7 @@ class _LateralSide(_JoinSide):
         super().__init__(derived, tables)
         self.named = named
 
-    def beside(self, other: Values | None) -> Derived:
+    def beside(self, outside: Outer | None, other: Values | None) -> Derived:
         """Its relation, for the values of columns of the other side."""
         assert other is not None
         parameters = zip(self.derived.parameters, self.named, strict=True)
@@ -79,7 +92,8 @@ def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide)
     if side != "LEFT" or not isinstance(node.this, exp.Subquery):
         raise scope.source.unsupported(f"`lateral` in a {side.lower()} join", node, "use a left join, or an inner one")
     inside = QueryScope(scope.queries, Beside(scope))
-    places = {cases[0].term: at for at, cases in enumerate(left.add(inside))}
+    columns = left.add(inside, partial(_parameter, inside))
+    places = {cases[0].term: at for at, cases in enumerate(columns)}
     derived = scope.queries.rows_of(node.this.this, inside)
     named = [places.get(p.outside[0].term, -1) for p in derived.parameters]
     if -1 in named:
@@ -99,6 +113,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
 
     right = QueryScope(scope.queries, Beside(scope))
     left_side = side_of(scope, join)
+    left_side.derived = left_side.beside(partial(_parameter, scope), None)  # what the scope itself calls it
     if isinstance(join.this, exp.Lateral):
         right_side: _JoinSide = _lateral_side(scope, join, side, left_side)
         right_side.show(right, {at: [] for at in range(len(right_side.derived.columns))})
@@ -183,8 +198,9 @@ class _Join:
         from lftj.sql.from_clause import equality, shared_columns
 
         both = QueryScope(self.outer.queries, Beside(self.outer))
-        left = self.sides[0].add(both)
-        columns = [left, self.sides[1].add(both, left.__getitem__)]
+        outside = partial(_parameter, both)
+        left = self.sides[0].add(both, outside)
+        columns = [left, self.sides[1].add(both, outside, left.__getitem__)]
         before = len([table for table, _ in self.sides[0].tables if table.name != _MERGED])
         for part in _conjuncts(self.join):
             both.body.conditions.append(holds(part, both))
@@ -205,9 +221,13 @@ class _Join:
         from lftj.sql.subqueries import negative
 
         scope = QueryScope(self.outer.queries, Beside(self.outer))
-        columns = self.sides[at].add(scope)
+        columns = self.sides[at].add(scope, partial(_parameter, scope))
         match = QueryScope(self.outer.queries, scope)  # the columns of the other side are parameters there
-        self.sides[1 - at].add(match, lambda place: match.parameter(columns[place], "column"))
+        self.sides[1 - at].add(
+            match,
+            lambda p: match.parameter(_parameter(scope, p), p.variable.name),
+            lambda place: match.parameter(columns[place], "column"),
+        )
         for part in _conjuncts(self.join):
             match.body.conditions.append(holds(part, match))
         left, right = (scope, match) if at == 0 else (match, scope)

@@ -18,7 +18,7 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.functors import MATCH, NEGATED
+from lftj.language.functors import MATCH, NEGATED, OR_NULL
 from lftj.language.types import BOOL, NUMBER, SYMBOL
 from lftj.sql.cases import (
     Known,
@@ -89,8 +89,14 @@ def _subquery(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
 
 
 def _neither(alternatives: Sequence[Conjunction]) -> list[Conjunction]:
-    """Where none of the conjunctions holds."""
-    return [tuple(ast.Negation(_as_literal(conjunction)) for conjunction in alternatives)]
+    """Where none of the conjunctions holds; what matches null within does so outside of the negation, too."""
+    matching = [
+        literal
+        for conjunction in alternatives
+        for literal in conjunction
+        if isinstance(literal, ast.Comparison) and literal.op == OR_NULL
+    ]
+    return [(*dict.fromkeys(matching), *(ast.Negation(_as_literal(conjunction)) for conjunction in alternatives))]
 
 
 def _as_literal(conjunction: Conjunction) -> ast.Literal:

@@ -104,7 +104,8 @@ class Queries:
             found = self._first(query, around)
             return self._each_once(found) if distinct and found.rows.bag else found
         if isinstance(query, exp.SetOperation):
-            return set_operation(self, query, around, distinct)
+            found = set_operation(self, query, around, distinct)
+            return self._each_once(found) if distinct and found.rows.bag else found
         if isinstance(query, exp.Values):
             return values(self, query)
         if isinstance(query, exp.Select):

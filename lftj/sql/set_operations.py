@@ -66,7 +66,7 @@ def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> SelectBlo
     if block is not None and not block.distinct:
         return block
     scope = QueryScope(queries, around)
-    derived = queries.rows_of(node, Beside(scope)) if block is None else queries.rows_of_block(block)
+    derived = queries.rows_of(node, Beside(scope))
     source = scope.add(derived, "")
     return SelectBlock(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
 

@@ -42,6 +42,33 @@ SUBQUERIES = [
     "select t.id, v.a, s.c from t left join u v on v.a = t.a "
     "left join lateral (select id + v.n as c from t q where q.id = t.id) s on true",
     "select count(*) from u x left join lateral (select n from u where u.a = x.a) s on true",
+    # what a side of an outer join names of the query around
+    "select id, (select count(*) from (select n as x from u where u.a = t.a) q left join w on w.k = q.x) as m from t",
+    "select id, (select count(q.x) from w left join (select n as x from u where u.a = t.a) q on w.k = q.x) as m from t",
+    "select id, (select count(*) from (select n as x from u where u.a = t.a) q full join w on w.k = q.x) as m from t",
+    "select id, (select count(*) from (select n from u where u.a = t.a) q, u left join w on w.k = u.n) as m from t",
+    "select id from t where not exists (select 1 from u left join (select k from w where k = t.a) q on u.n = q.k "
+    "where q.k is not null)",
+    "select id, s.m from t, lateral (select count(*) as m from (select n as x from u where u.a = t.a) q left join w "
+    "on w.k = q.x) s",
+    # distinct rows in a set operation
+    "select id, s.c from t, lateral (select distinct n as c from u where u.a = t.a union all select 0) s",
+    "select id, s.c from t, lateral (select distinct n as c from u where u.a = t.a intersect select a from u) s",
+    "select id from t where a not in (select distinct n from u where u.b = t.b and n is not null union select 0)",
+    "select id from t where exists (select distinct n from u where u.a = t.a except select 1)",
+    # a value of the query around that is null
+    "select c, a in (select n from u where u.a = t.a) as z from t",
+    "select a, n, n > all (select k from w where k = u.a) as z from u",
+    "select a, n, n <= any (select k from w where k = u.a) as z from u",
+    "select a, n from u where (n in (select k from w where k = u.a)) is null",
+    "select sum(case when n in (select k from w where k = u.a) then 1 else 10 end) as z from u",
+    "select count(*) as z from u where coalesce(n in (select k from w where k = u.a), true)",
+    "select t.a, count(*) from t, lateral (select distinct n from u where u.a is distinct from t.a) s group by t.a",
+    "select u.a, sum(s.c) from u, lateral (select count(*) as c from w where w.k is distinct from u.a) s group by u.a",
+    # copies do not matter
+    "select exists (select a from t except all select a from u) as x",
+    "select n from u where a in (select a from u except all select a from t)",
+    "select count(*) from u where not exists (select a from t intersect all select n from u)",
     # what a query within a query within a query names of the outermost
     "select id, s.m from t, lateral (select m from (select max(n) as m from u where u.a = t.a) x) s",
     "select id, s.m from t, lateral (select m + 1 as m from (select n as m from u where u.a = t.a union select 9) x) s",
