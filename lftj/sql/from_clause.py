@@ -182,7 +182,8 @@ def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> Non
     """Add a table, a view or a query of `with` by its name, or a series."""
     name = node.name
     if isinstance(node.this, exp.GenerateSeries):
-        source = scope.add(series(scope.queries, node.this), node.alias, columns or [node.alias] * bool(node.alias))
+        values = series(scope.queries, node.this)
+        source = scope.add(values, node.alias or values.columns[0].name, columns or [node.alias] * bool(node.alias))
         _check_names(scope, columns, len(source.columns), node)
         append(scope, source, node)
         return

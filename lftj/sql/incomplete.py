@@ -95,6 +95,9 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
     """Refuse `*` where a value is meant."""
     inner = node.this
     told_apart = isinstance(inner, exp.Distinct)
+    if isinstance(inner, exp.Star) and any(inner.args.values()):
+        why, remedy = "`count(*)` counts rows, whatever their columns are", "write `count(*)`, or name a column"
+        raise source.error(f"`{node.key}` of some columns of `*`", node, why=why, remedy=remedy)
     if isinstance(node, exp.Count) and not told_apart:
         return
     if any(isinstance(part, exp.Star) for part in (inner.expressions if told_apart else [inner])):

@@ -144,27 +144,41 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
 
 
 def _changed(
-    scope: QueryScope, star: exp.Star, columns: Sequence[tuple[str, exp.Expr, list[Case]]]
+    scope: QueryScope, star: exp.Star, columns: Sequence[tuple[str, exp.Column, list[Case]]]
 ) -> Iterator[tuple[str, exp.Expr, list[Case] | None]]:
     """The columns of `*` as `exclude`, `replace` and `rename` have them."""
-    left_out = {part.name.casefold(): part for part in star.args.get("except_") or ()}
-    instead = {part.alias.casefold(): part for part in star.args.get("replace") or ()}
-    called = {part.this.name.casefold(): part for part in star.args.get("rename") or ()}
-    known = [name.casefold() for name, _, _ in columns]
-    for name, part in (*left_out.items(), *instead.items(), *called.items()):
-        if name not in known:
-            raise scope.source.error(
-                f"`*` has no column `{name}`",
-                part,
-                why="it is to be left out, replaced or named otherwise",
-                remedy=did_you_mean(name, [name for name, _, _ in columns], "name a column of the tables of `from`"),
-            )
-    for name, node, cases in columns:
-        key = name.casefold()
-        if key in instead:
-            yield name, instead[key].this, None
-        elif key not in left_out:
-            yield called[key].alias if key in called else name, node, cases
+    changes: dict[int, exp.Expr] = {}
+    for what in ("except_", "replace", "rename"):
+        for part in star.args.get(what) or ():
+            meant = part if what == "except_" else part.this if what == "rename" else exp.column(part.alias)
+            found = [at for at, (name, node, _) in enumerate(columns) if _is_meant(meant, name, node)]
+            shown, names = meant.sql("duckdb"), [name for name, _, _ in columns]
+            if not found or any(at in changes for at in found):
+                raise scope.source.error(
+                    f"`*` changes the column `{shown}` twice" if found else f"`*` has no column `{shown}`",
+                    part,
+                    why="each column of `*` may be left out, replaced or named otherwise, once",
+                    remedy="say once what is to become of it"
+                    if found
+                    else did_you_mean(meant.name, names, "name a column of the tables of `from`"),
+                )
+            changes |= dict.fromkeys(found, part)
+    if columns and len(changes) == len(columns) and len(star.args.get("except_") or ()) == len(changes):
+        why, remedy = "nothing is left to give out", "leave out fewer columns"
+        raise scope.source.error("`*` without columns", star, why=why, remedy=remedy)
+    for at, (name, node, cases) in enumerate(columns):
+        change = changes.get(at)
+        if change is None:
+            yield name, node, cases
+        elif isinstance(change, exp.Alias):
+            yield (name, change.this, None) if change.arg_key == "replace" else (change.alias, node, cases)
+
+
+def _is_meant(meant: exp.Expr, name: str, node: exp.Column) -> bool:
+    """Whether a column, which may have its table before it, is one of those that `*` stands for."""
+    table = meant.args.get("table")
+    same = table is None or table.name.casefold() == node.table.casefold()
+    return same and name.casefold() == meant.name.casefold()
 
 
 # Rows

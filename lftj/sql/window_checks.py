@@ -73,6 +73,8 @@ def _check_place(node: exp.Expr, source: SqlText) -> None:
             what = "a window function within another"
         elif isinstance(place, exp.AggFunc | exp.Filter):
             what = "a window function within an aggregate"
+        elif isinstance(place, exp.Star):
+            what = "a window function in `replace`"
         elif isinstance(place, _CLAUSES):
             what = f"a window function stands in `{place.key.rstrip('_')}`"
         if what:

@@ -44,6 +44,8 @@ SELECTS = [
     "select t.* exclude id, u.* exclude (b, n) from t join u on t.a = u.a",
     "select * replace (a * 2 as a) rename (b as z) from t",
     "select * exclude (a) from t join u using (a)",
+    "select * exclude (t.b) from t join u on t.a = u.a",
+    "select range.range from range(3)",
     # series
     "select * from range(4)",
     "select r from range(9, 2, -3) r",

@@ -84,6 +84,8 @@ PARTS = {
     "with recursive r as (select 1 as x union all select a.x + b.x from r a, r b) select * from r": "a step of `union "
     "all` that does not name the recursive query `r` once in `from`",
     "select * exclude (z) from t": "`*` has no column `z`",
+    "select * exclude (u.a) from t": "`*` has no column `u.a`",
+    "select * exclude (a) replace (1 as a) from t": "`*` changes the column `a` twice",
     "select * from range(20000)": "a series of more than 10,000 values",
     "select * from generate_series(1, 5, 0)": "a series whose step is 0",
     "select * from range(1.5)": "not supported yet: a series of other values than numbers or times",

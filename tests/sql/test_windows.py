@@ -208,6 +208,8 @@ def test_a_sum_that_leaves_64_bits_changes_nothing() -> None:
         ("insert into t values (1, row_number() over (), '')", "a window function outside of a select"),
         ("create table z (a int default row_number() over ())", "a window function outside of a select"),
         ("select b from t qualify b = 'x'", "`qualify` without a window function"),
+        ("select * replace (row_number() over () as a) from t", "a window function in `replace`"),
+        ("select count(* exclude (a)) over () from t", "`count` of some columns of `*`"),
         ("select a from t where row_number() over (order by a) = 1", "a window function stands in `where`"),
         ("select count(*) over (order by q) from t", "unknown column `q`"),
         ("select a, rank() over (order by b) from t group by a", "`b` is neither grouped nor aggregated"),
