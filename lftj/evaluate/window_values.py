@@ -28,8 +28,8 @@ from scantree.consolidate import runs_of
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
-# Below every exponent of a float: what 1 is in the integers that floats are added up in.
-SHIFT = 1 << 11
+# Binary digits of a float's mantissa.
+DIGITS_OF_FLOAT = 53
 LOW_32 = 0xFFFFFFFF
 
 
@@ -205,11 +205,14 @@ def _sum_of_floats(codes: Rows, present: npt.NDArray[np.bool_], low: Rows, high:
     """Sums of floats, exact and rounded once, as those of `sum` are: in integers of any size."""
     values = np.where(present, decode_float(codes), 0.0)
     infinite = np.isinf(values)
+    # value = whole * 2 ** exponent; all are multiples of the least power of two among them
+    parts, exponents = np.frexp(np.where(infinite, 0.0, values))
+    wholes, exponents = (parts * 2.0**DIGITS_OF_FLOAT).astype(np.int64), exponents - DIGITS_OF_FLOAT
+    least = min(int(exponents.min(initial=0)), 0)
     running = [0]
-    for value in np.where(infinite, 0.0, values).tolist():
-        over, under = value.as_integer_ratio()
-        running.append(running[-1] + (over << SHIFT) // under)
-    one, found = 1 << SHIFT, np.empty(len(low))
+    for whole, more in zip(wholes.tolist(), (exponents - least).tolist(), strict=True):
+        running.append(running[-1] + (whole << more))
+    one, found = 1 << -least, np.empty(len(low))
     for at, (begin, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
         try:
             found[at] = (running[end] - running[begin]) / one

@@ -9,6 +9,7 @@ row that are one row, a partition that is not looked at although a row left it, 
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 import pytest
@@ -229,3 +230,13 @@ def test_a_sum_of_decimals_has_to_fit() -> None:
     db.sql("create table t (d decimal(18, 2)); insert into t values (9999999999999999.99), (9999999999999999.99)")
     with pytest.raises(lftj.errors.EvaluationError, match="a sum over a window has no value"):
         db.sql("select sum(d) over () as s from t")
+
+
+def test_sums_of_doubles_are_exact() -> None:
+    """Each frame's sum is that of `math.fsum`, whatever stood before it."""
+    values = [1e300, 0.1, -1e300, 5e-324, 0.2, -0.1, 2.0**-1060, 3.3, 1e16, 1.0, -1e16]
+    db = lftj.Database()
+    db.sql("create table t (i int primary key, x double)")
+    db.load("t", {"i": range(len(values)), "x": values})
+    found = db.sql("select i, sum(x) over (order by i rows between 2 preceding and 1 following) as s from t order by i")
+    assert [s for _, s in found] == [math.fsum(values[max(i - 2, 0) : i + 2]) for i in range(len(values))]
