@@ -93,7 +93,7 @@ class Both:
 def test_rows_are_there_as_often_as_in_duckdb(name: str) -> None:
     both, query = Both(name), QUERIES[name]
     both.db.sql(f"create view v as {query}")
-    for _ in range(12):
+    for _ in range(8):
         theirs = Counter(both.duck.execute(query).fetchall())
         assert Counter(map(tuple, both.db.sql("select * from v"))) == theirs
         assert Counter(map(tuple, both.db.sql(query))) == theirs

@@ -182,7 +182,7 @@ def test_a_view_has_the_rows_that_duckdb_gives(sql: str) -> None:
     pair.check()
     pair.change(come=12, go=0)
     pair.check()
-    for _ in range(3):
+    for _ in range(2):
         pair.change()
         pair.check()
 
