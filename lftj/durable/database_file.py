@@ -340,6 +340,8 @@ class DatabaseFile:
                 try:
                     self.checkpoint(alive)
                 except Exception as error:
+                    if self._closing.is_set():  # closing makes its own
+                        return
                     self._retry = time.monotonic() + RETRY
                     text = f"no checkpoint was made, which is tried again in {RETRY} s; nothing is lost: {error}"
                     warnings.warn(text, RuntimeWarning, stacklevel=2)
