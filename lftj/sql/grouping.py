@@ -22,6 +22,7 @@ from lftj.language import ast
 from lftj.sql.aggregate_heads import AggregateHeads, KeyedBranch, is_aggregate
 from lftj.sql.branches import RowAtom, may_be_null
 from lftj.sql.heads import or_null
+from lftj.sql.ordering import position_of
 from lftj.sql.query_scope import QueryScope, null_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
@@ -166,16 +167,9 @@ class Grouping:
         for node in group.expressions:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise source.unsupported(f"`{node.key}`", node, "write a `union all` of groupings")
-            if isinstance(node, exp.Literal) and node.is_int:
-                at = int(node.this)
-                if not 1 <= at <= len(columns):
-                    raise source.error(
-                        f"there is no column {at}",
-                        node,
-                        why=f"the query gives out {len(columns)}, counted from 1",
-                        remedy="correct the number, or write the expression",
-                    )
-                node = columns[at - 1][1]
+            at = position_of(node, len(columns), source)
+            if at is not None:
+                node = columns[at][1]
             elif isinstance(node, exp.Column) and not node.table and self.rows.own(node) is None:
                 node = next((part for name, part, _ in columns if name.casefold() == node.name.casefold()), node)
             if isinstance(node, exp.Paren):

@@ -15,6 +15,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from lftj.sql.aggregate_heads import is_aggregate
+from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText
 
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
@@ -33,7 +34,7 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
     if window is not None and window.find_ancestor(exp.Select) is query:
         raise text.unsupported("a window function over several groupings", window, "group in a subquery of `from`")
     given = [node.unalias() for node in query.expressions]
-    groupings = _groupings(group.expressions, given)
+    groupings = _groupings(group.expressions, given, text)
     if len(groupings) > MOST:
         raise text.error(
             f"`group by` with {len(groupings)} groupings",
@@ -54,28 +55,28 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
     return made
 
 
-def _groupings(nodes: Iterable[exp.Expr], given: Sequence[exp.Expr]) -> list[list[exp.Expr]]:
+def _groupings(nodes: Iterable[exp.Expr], given: Sequence[exp.Expr], text: SqlText) -> list[list[exp.Expr]]:
     """The groupings that `group by` asks for: one of each of its parts together."""
-    return [[node for part in chosen for node in part] for chosen in product(*(_of(node, given) for node in nodes))]
+    parts = (_of(node, given, text) for node in nodes)
+    return [[node for part in chosen for node in part] for chosen in product(*parts)]
 
 
-def _of(node: exp.Expr, given: Sequence[exp.Expr]) -> list[list[exp.Expr]]:
+def _of(node: exp.Expr, given: Sequence[exp.Expr], text: SqlText) -> list[list[exp.Expr]]:
     """The groupings of one part of `group by`."""
     if isinstance(node, exp.GroupingSets):
-        return [grouping for part in node.expressions for grouping in _of(part, given)]
+        return [grouping for part in node.expressions for grouping in _of(part, given, text)]
     if isinstance(node, exp.Rollup | exp.Cube):
-        parts = [_of(part, given)[0] for part in node.expressions]
+        parts = [_of(part, given, text)[0] for part in node.expressions]
         sizes = range(len(parts), -1, -1)
         if isinstance(node, exp.Rollup):
             return [[one for part in parts[:size] for one in part] for size in sizes]
         return [[one for part in chosen for one in part] for size in sizes for chosen in combinations(parts, size)]
     if isinstance(node, exp.Tuple):
-        return [[one for part in node.expressions for one in _of(part, given)[0]]]
+        return [[one for part in node.expressions for one in _of(part, given, text)[0]]]
     if isinstance(node, exp.Paren):
-        return _of(node.this, given)
-    if isinstance(node, exp.Literal) and node.is_int and 1 <= int(node.this) <= len(given):
-        return [[given[int(node.this) - 1].copy()]]
-    return [[node]]
+        return _of(node.this, given, text)
+    position = position_of(node, len(given), text)
+    return [[node if position is None else given[position].copy()]]
 
 
 def _key(node: exp.Expr) -> str:

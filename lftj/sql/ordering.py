@@ -44,16 +44,9 @@ class Ordering:
     ) -> int:
         from lftj.sql.select import Output
 
-        if isinstance(node, exp.Literal) and node.is_int:
-            at = int(node.this)
-            if not 1 <= at <= width:
-                raise queries.text.error(
-                    f"there is no column {at}",
-                    node,
-                    why=f"the query gives out {width}, counted from 1",
-                    remedy="correct the number, or write the name of a column",
-                )
-            return at - 1
+        position = position_of(node, width, queries.text)
+        if position is not None:
+            return position
         if isinstance(node, exp.Column) and not node.table:
             for at, name in enumerate(names):
                 if name.casefold() == node.name.casefold():
@@ -71,6 +64,21 @@ class Ordering:
         self.hidden += 1
         block.outputs.append(Output(f"order_{self.hidden}", cases, node))
         return len(block.outputs) - 1
+
+
+def position_of(node: exp.Expr, width: int, text: SqlText) -> int | None:
+    """The index of the column that a whole number stands for, of `width` that a query gives out; None of all else."""
+    if not isinstance(node, exp.Literal) or not node.is_int:
+        return None
+    at = int(node.this)
+    if not 1 <= at <= width:
+        raise text.error(
+            f"there is no column {at}",
+            node,
+            why=f"the query gives out {width}, counted from 1",
+            remedy="correct the number, or write the name of a column",
+        )
+    return at - 1
 
 
 def _order(at: int, node: exp.Ordered) -> Order:

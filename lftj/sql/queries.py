@@ -167,7 +167,7 @@ class Queries:
 
     def _plain(self, query: exp.Expr) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
-        return without_grouping_sets(without_distinct_on(unwrapped(query)), self.text)
+        return without_grouping_sets(without_distinct_on(unwrapped(query), self.text), self.text)
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import Branch, QueryBody
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import Grouping, is_grouped
 from lftj.sql.query_scope import Derived, Outside, QueryParameter, QueryScope, null_of
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds, value
+from lftj.sql.stars import expanded
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
 from lftj.sql.windowed_select import WindowedSelect, has_windows
@@ -59,9 +59,8 @@ class SelectBlock:
 
     def value(self, node: exp.Expr) -> list[Case]:
         """The value of another expression in a row of the select."""
-        if self.windowed is not None:
-            return value(self.windowed.replaced(node, self.scope), self.scope)
-        return value(node if self.grouping is None else self.grouping.replaced(node), self.scope)
+        over = self.windowed or self.grouping
+        return value(node if over is None else over.replaced(node), self.scope)
 
     @property
     def mergeable(self) -> bool:
@@ -113,72 +112,8 @@ def _check(queries: Queries, select: exp.Select) -> None:
             node = part[0] if isinstance(part, list) else part
             shown = _NAMES.get(name, f"`{name.strip('_')}`")
             raise queries.text.unsupported(f"{shown} in a query", node if isinstance(node, exp.Expr) else select)
-
-
-def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, exp.Expr, list[Case] | None]]:
-    """The columns that are given out, names and expressions; of those of `*` the cases."""
-    found: list[tuple[str, exp.Expr, list[Case] | None]] = []
-    for node in nodes:
-        star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
-        if not isinstance(star, exp.Star):
-            inner = node.this if isinstance(node, exp.Alias) else node
-            found.append((node.alias_or_name or inner.sql("duckdb").lower(), inner, None))
-            continue
-        table = node.table if isinstance(node, exp.Column) else ""
-        sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]
-        if not sources:
-            raise scope.source.error(
-                f"unknown table `{table}`" if table else "`*` without `from`",
-                node,
-                why="`*` stands for the columns of the tables of `from`",
-                remedy="name columns, or add the table to `from`",
-            )
-        every = [
-            (name, exp.column(name, source.name or None), cases if table else scope.merged.get(name.casefold(), cases))
-            for source in sources
-            for name, cases in source.columns.items()
-            if table or name not in source.hidden
-        ]
-        found += _changed(scope, star, every)
-    return found
-
-
-def _changed(
-    scope: QueryScope, star: exp.Star, columns: Sequence[tuple[str, exp.Column, list[Case]]]
-) -> Iterator[tuple[str, exp.Expr, list[Case] | None]]:
-    """The columns of `*` as `exclude`, `replace` and `rename` have them."""
-    changes: dict[int, exp.Expr] = {}
-    for what in ("except_", "replace", "rename"):
-        for part in star.args.get(what) or ():
-            meant = part if what == "except_" else part.this if what == "rename" else exp.column(part.alias)
-            found = [at for at, (name, node, _) in enumerate(columns) if _is_meant(meant, name, node)]
-            shown, names = meant.sql("duckdb"), [name for name, _, _ in columns]
-            if not found or any(at in changes for at in found):
-                raise scope.source.error(
-                    f"`*` changes the column `{shown}` twice" if found else f"`*` has no column `{shown}`",
-                    part,
-                    why="each column of `*` may be left out, replaced or named otherwise, once",
-                    remedy="say once what is to become of it"
-                    if found
-                    else did_you_mean(meant.name, names, "name a column of the tables of `from`"),
-                )
-            changes |= dict.fromkeys(found, part)
-    if columns and len(changes) == len(columns) and len(star.args.get("except_") or ()) == len(changes):
-        why, remedy = "nothing is left to give out", "leave out fewer columns"
-        raise scope.source.error("`*` without columns", star, why=why, remedy=remedy)
-    for at, (name, node, cases) in enumerate(columns):
-        change = changes.get(at)
-        if change is None:
-            yield name, node, cases
-        elif isinstance(change, exp.Alias):
-            yield (name, change.this, None) if change.arg_key == "replace" else (change.alias, node, cases)
-
-
-def _is_meant(meant: exp.Expr, name: str, node: exp.Column) -> bool:
-    """Whether a column, which may have its table before it, is one of those that `*` stands for."""
-    table = meant.args.get("table")
-    same = table is None or table.name.casefold() == node.table.casefold()
-    return same and name.casefold() == meant.name.casefold()
+    distinct = select.args.get("distinct")
+    assert distinct is None or not distinct.args.get("on"), "written by a window (`without_distinct_on`)"
 
 
 # Rows

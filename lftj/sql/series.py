@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from itertools import accumulate, count, repeat, takewhile
+from itertools import accumulate, count, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -33,7 +33,7 @@ MOST = 10_000
 def series(queries: Queries, node: exp.GenerateSeries) -> Derived:
     """The head with the values of a series of constants."""
     name = "range" if node.args.get("is_end_exclusive") else "generate_series"
-    found = list(takewhile(lambda at: at[0] <= MOST, enumerate(_values(queries, node))))
+    found = list(islice(_values(queries, node), MOST + 1))
     if len(found) > MOST:
         raise queries.text.error(
             f"a series of more than {MOST:,} values",
@@ -46,7 +46,7 @@ def series(queries: Queries, node: exp.GenerateSeries) -> Derived:
     columns = (OutputColumn(name, made, False),)
     if not found:
         return Derived(Rows.of(queries.heads.sure(queries.heads.name("series"), columns), columns, bag=False))
-    return Derived(Rows.of(queries.heads.facts("series", [(constant(v, made),) for _, v in found]), columns, bag=False))
+    return Derived(Rows.of(queries.heads.facts("series", [(constant(v, made),) for v in found]), columns, bag=False))
 
 
 def _values(queries: Queries, node: exp.GenerateSeries) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from lftj.sql.written_windows import without_distinct_on
 
 def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalogue, source: SqlText) -> ast.Program:
     """The declarations and rules of a view; `named`: its columns, where not as the query names them."""
-    query = without_distinct_on(unwrapped(query))
+    query = without_distinct_on(unwrapped(query), source)
     if limited(query):
         inner = exp.TableAlias(this=exp.to_identifier("limited"))
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query.copy(), alias=inner)))

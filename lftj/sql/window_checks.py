@@ -1,9 +1,11 @@
-"""Where window functions may stand, what they may have, and which frames there are: told before anything is translated.
+"""Where window functions may stand, what they may have, and which frames there are.
 
-sum(rank() over ()), rank() over (order by sum(x) over ())      a window function within another, or in an aggregate
-... where rank() over () = 1, update t set a = rank() over ()   elsewhere than in what a select gives out
-lag(x) filter (where c), rank(x), first(x ignore nulls)         parts that the function does not have
-rows between 1 following and current row                        a frame that ends before it begins
+All is told of the tree of a statement, before anything is translated:
+
+    sum(rank() over ()), rank() over (order by sum(x) over ())      a window function within another, or in an aggregate
+    ... where rank() over () = 1, update t set a = rank() over ()   elsewhere than in what a select gives out
+    lag(x) filter (where c), rank(x), first(x ignore nulls)         parts that the function does not have
+    rows between 1 following and current row                        a frame that ends before it begins
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ Functions over one partitioning in one order are one head; where there are sever
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -28,6 +29,7 @@ from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
+from lftj.sql.stars import expanded, star_of
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.written_windows import WrittenWindow, written
 from lftj.values.type_table import family_of
@@ -54,8 +56,8 @@ def _ordered(select: exp.Select) -> list[exp.Expr]:
 class WindowedSelect:
     """A select with window functions while it is translated.
 
-    `values`: the cases of what its expressions are made of, by their texts: columns of the rows that functions are
-    over, and values of these.
+    `rows`: sees the tables of `from`, `scope` the values beside their rows · `select`: as `written` has it · `values`:
+    the cases of what its expressions are made of, by their texts: columns of the rows, and values of functions.
     """
 
     def __init__(self, queries: Queries, select: exp.Select, around: Outside | None) -> None:
@@ -80,7 +82,7 @@ class WindowedSelect:
     def _parts(self) -> Iterator[exp.Expr]:
         """The expressions that see the values of functions."""
         for node in self.select.expressions:
-            if not _is_star(node):
+            if star_of(node) is None:
                 yield node.unalias()
         qualify = self.select.args.get("qualify")
         if qualify is not None:
@@ -116,7 +118,6 @@ class WindowedSelect:
 
         scope = self.scope
         base = block_of(self.queries, self._rows(), None, scope=self.rows)
-        starred = [output.name for output in base.outputs[max(len(self._read), 1) :]]
         derived = rows_of(self.queries, [base], word="rows")
         rows, places = self._heads(derived)
         source = scope.add(Derived(rows, derived.parameters), "")
@@ -125,11 +126,13 @@ class WindowedSelect:
         block = SelectBlock(scope, [], self._distinct, windowed=self)
         qualify = self.select.args.get("qualify")
         if qualify is not None:
-            scope.body.conditions.append(holds(self.replaced(qualify.this, scope), scope))
-        stars = iter(zip(starred, columns[max(len(self._read), 1) :], strict=False))
+            scope.body.conditions.append(holds(self.replaced(qualify.this), scope))
+        read = max(len(self._read), 1)
+        starred = zip(base.outputs[read:], columns[read : len(base.outputs)], strict=True)
         for node in self.select.expressions:
-            if _is_star(node):
-                block.outputs += [Output(name, cases, node) for name, cases in self._of_star(node, base, stars)]
+            if star_of(node) is not None:
+                many = len(expanded(base.scope if base.grouping is None else base.grouping.rows, [node]))
+                block.outputs += [Output(output.name, cases, node) for output, cases in islice(starred, many)]
                 continue
             inner = node.unalias()
             name = node.alias_or_name or inner.sql("duckdb").lower()
@@ -147,24 +150,16 @@ class WindowedSelect:
             rows.set(part, None)
         given = [exp.alias_(node.copy(), f"r{at}", quoted=True) for at, node in enumerate(self._read.values())]
         given = given or [exp.alias_(exp.Literal.number(1), "r0", quoted=True)]
-        rows.set("expressions", [*given, *(node.copy() for node in self.select.expressions if _is_star(node))])
+        stars = (node.copy() for node in self.select.expressions if star_of(node) is not None)
+        rows.set("expressions", [*given, *stars])
         return rows
 
-    def _of_star(
-        self, node: exp.Expr, base: SelectBlock, stars: Iterator[tuple[str, list[Case]]]
-    ) -> Iterator[tuple[str, list[Case]]]:
-        from lftj.sql.select import expanded
-
-        scope = base.scope if base.grouping is None else base.grouping.rows
-        for _ in expanded(scope, [node]):
-            yield next(stars)
-
-    def replaced(self, node: exp.Expr, scope: QueryScope) -> exp.Expr:
+    def replaced(self, node: exp.Expr) -> exp.Expr:
         """An expression over the values: its parts that are columns of the head are replaced by these."""
 
         def place(part: exp.Expr) -> exp.Expr:
             found = None if isinstance(part, exp.Literal) else self.values.get(part.sql("duckdb"))
-            return part if found is None else scope.placeholder(found)
+            return part if found is None else self.scope.placeholder(found)
 
         return node.copy().transform(place)
 
@@ -213,10 +208,6 @@ class WindowedSelect:
                 remedy="cast it, or take `min`, `max` or `count`",
             )
         return function, OutputColumn(window.name, column.type, True)
-
-
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
 def window_head(heads: QueryHeads, rows: Rows, windows: WindowFunctions, columns: Sequence[OutputColumn]) -> Rows:

@@ -1,11 +1,13 @@
 """Window functions as they are written: what each reads, its frame, and those that are written by others.
 
-over w                      the window that `window w as (...)` defines
-f(x) filter (where c)       f(case when c then x end)
-avg(x)                      sum(x) / count(x), null where there is none
-lag(x, n, d)                case when row_number() > n then lag(x, n) else d end
-percent_rank, cume_dist     ranks and counts of peers, by the count of the partition
-distinct on (a) order by b  qualify row_number() over (partition by a order by b) = 1
+What is on the left is written as on the right before it is translated:
+
+    over w                      the window that `window w as (...)` defines
+    f(x) filter (where c)       f(case when c then x end)
+    avg(x)                      sum(x) / count(x), null where there is none
+    lag(x, n, d)                case when row_number() - n is a place in the partition then lag(x, n) else d end
+    percent_rank, cume_dist     ranks and counts of peers, by the count of the partition
+    distinct on (a) order by b  qualify row_number() over (partition by a order by b) = 1
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText
+from lftj.sql.stars import star_of
 from lftj.sql.window_checks import check_based
 
 _NAMES: dict[type[exp.Expr], str] = {
@@ -163,7 +167,7 @@ def written(select: exp.Select, text: SqlText, is_column: Callable[[exp.Column],
         qualify.set("this", qualify.this.transform(unaliased))
     if group is not None:
         given = [node.unalias() for node in made.expressions]
-        group.set("expressions", [unaliased(_at(node, given)) for node in group.expressions])
+        group.set("expressions", [unaliased(_at(node, given, text)) for node in group.expressions])
     for part in [*made.expressions, qualify, made.args.get("order")]:
         for node in [] if part is None else list(part.find_all(exp.Window)):
             if _own(node, made):
@@ -181,15 +185,17 @@ def _own(node: exp.Expr, select: exp.Select) -> bool:
     return node.find_ancestor(exp.Select) is select
 
 
-def _at(node: exp.Expr, given: Sequence[exp.Expr]) -> exp.Expr:
+def _at(node: exp.Expr, given: Sequence[exp.Expr], text: SqlText) -> exp.Expr:
     """What a position stands for, among what is given out; any other node is itself."""
-    if isinstance(node, exp.Literal) and node.is_int and 1 <= int(node.this) <= len(given):
-        found = given[int(node.this) - 1]
-        return node if isinstance(found, exp.Star) else found.copy()
-    return node
+    position = position_of(node, len(given), text)
+    if position is None:
+        return node
+    if any(star_of(one) is not None for one in given[: position + 1]):
+        raise text.unsupported("a position behind `*`", node, "write the name of the column")
+    return given[position].copy()
 
 
-def without_distinct_on(query: exp.Expr) -> exp.Expr:
+def without_distinct_on(query: exp.Expr, text: SqlText) -> exp.Expr:
     """The query, its `distinct on` written by `qualify`: before its order, which says what comes first, is put away."""
     distinct = query.args.get("distinct") if isinstance(query, exp.Select) else None
     on = distinct.args.get("on") if distinct is not None else None
@@ -202,7 +208,7 @@ def without_distinct_on(query: exp.Expr) -> exp.Expr:
     def meant(node: exp.Expr) -> exp.Expr:
         """What is given out at a position, or under a name that stands alone."""
         named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases
-        return aliases[node.name.casefold()].copy() if named else _at(node, given).copy()
+        return aliases[node.name.casefold()].copy() if named else _at(node, given, text).copy()
 
     ordered = [item.copy() for item in order.expressions] if order is not None else []
     for item in ordered:
