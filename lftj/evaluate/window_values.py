@@ -31,6 +31,8 @@ Rows = npt.NDArray[np.int64]
 # Binary digits of a float's mantissa.
 DIGITS_OF_FLOAT = 53
 LOW_32 = 0xFFFFFFFF
+# Rows that a bag may have when each copy is one.
+MOST_COPIES = 1 << 28
 
 
 def windows_of(clause: Clause) -> WindowFunctions:
@@ -49,9 +51,15 @@ def derive_windows(evaluator: Evaluator, clause: Clause, limits: Limits) -> Vers
 def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: SymbolTable) -> Rows:
     """Rows int64[arity, n] of the relation below, whole partitions of it, as rows of the head (`schema`), in any order.
 
-    Raises `EvaluationError` where a sum has no value.
+    Raises `EvaluationError` where a sum has no value, or a bag has too many copies.
     """
     if schema.bag:
+        if (copies := int(rows[-1].sum())) > MOST_COPIES:
+            raise EvaluationError(
+                f"a window over {copies:,} rows, copies of rows among them",
+                why=f"each copy is a row of its own there, and up to {MOST_COPIES:,} are held; nothing was changed",
+                remedy="group the rows first, and let the window be over the groups",
+            )
         rows = np.repeat(rows[:-1], rows[-1], axis=1)
     width = schema.arity - schema.bag - len(windows.functions)
     types = schema.types
@@ -74,7 +82,7 @@ def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Symb
 
 
 class _Column(NamedTuple):
-    """A column: its `codes`, numbers in the order of its values (`ranks`), and its type."""
+    """A column: its `codes` int64[n], numbers int64[n] in the order of its values (`ranks`), and its type."""
 
     codes: Rows
     ranks: Rows
@@ -88,7 +96,10 @@ class _Column(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Of each row, in order, where its partition and its peers begin and end; `groups`: the numbers of its peers."""
+    """Of each row, in order, int64[n]: where its partition begins and ends, and its peers (`first`, `after`).
+
+    `groups`: the number of its peers among all.
+    """
 
     begin: Rows
     end: Rows
@@ -131,7 +142,7 @@ def _spans(starts: npt.NDArray[np.bool_]) -> tuple[Rows, Rows]:
 
 
 def _values(function: WindowFunction, places: _Places, value: _Column | None, null: int) -> Rows:
-    """The codes of a function's values. `null`: what stands for a value that is not there."""
+    """The codes int64[n] of a function's values. `null`: what stands for a value that is not there."""
     if function.name in RANKINGS:
         return _ranking(function, places)
     if function.name in NEIGHBOURS:
@@ -173,9 +184,8 @@ def _folded(name: str, value: _Column | None, low: Rows, high: Rows, null: int) 
     if name == "count":
         return many
     if name == "sum":
-        found = (_sum_of_floats if value.type.rstrip("?") == FLOAT else _sum)(
-            np.where(present, value.codes, 0), present, low, high
-        )
+        add = _sum_of_floats if family_of(value.type) == FLOAT else _sum
+        found = add(np.where(present, value.codes, 0), low, high)  # of 0 the code is 0
         if is_nullable(value.type) and ((found == null) & (many > 0)).any():
             raise _beyond()
         if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
@@ -192,7 +202,7 @@ def _between(numbers: Rows, low: Rows, high: Rows) -> Rows:
     return found
 
 
-def _sum(codes: Rows, present: npt.NDArray[np.bool_], low: Rows, high: Rows) -> Rows:
+def _sum(codes: Rows, low: Rows, high: Rows) -> Rows:
     """Sums of 64-bit numbers, in two halves each, so that one that leaves 64 bits is seen."""
     lower = _between(codes & LOW_32, low, high)
     upper = _between(codes >> 32, low, high) + (lower >> 32)
@@ -201,9 +211,9 @@ def _sum(codes: Rows, present: npt.NDArray[np.bool_], low: Rows, high: Rows) -> 
     return (upper << 32) | (lower & LOW_32)
 
 
-def _sum_of_floats(codes: Rows, present: npt.NDArray[np.bool_], low: Rows, high: Rows) -> Rows:
+def _sum_of_floats(codes: Rows, low: Rows, high: Rows) -> Rows:
     """Sums of floats, exact and rounded once, as those of `sum` are: in integers of any size."""
-    values = np.where(present, decode_float(codes), 0.0)
+    values = decode_float(codes)
     infinite = np.isinf(values)
     # value = whole * 2 ** exponent; all are multiples of the least power of two among them
     parts, exponents = np.frexp(np.where(infinite, 0.0, values))

@@ -19,14 +19,13 @@ import numpy as np
 from lftj.evaluate.window_values import Rows, windowed, windows_of
 from lftj.join.run import Limits
 from lftj.language.window_functions import has_windows
-from lftj.maintain.copied_rows import KeptOfCopies, below_of
+from lftj.maintain.copied_rows import KeptOfCopies, below_of, exchanged
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
-from lftj.store.change import change_of_rows
 from lftj.store.stored import StoredRelation
 
 # More of the rows than this part in changed partitions: all are computed anew.
@@ -58,15 +57,12 @@ class KeptWindow(KeptOfCopies):
             raise Declined(f"{rows.shape[1]:,} of {len(below):,} rows are in partitions that changed")
         before = _under(relation, windows.partition, partitions)
         after = windowed(rows, windows, relation.schema, step.evaluator.symbols)
-        difference = change_of_rows(relation.arity, [before], [after])
-        content = relation.content
-        if len(difference.kinds):
-            content, _ = content.update(difference.rows, difference.kinds)
+        made, difference = exchanged(relation, before, after)
         steps = rows.shape[1] + before.shape[1]
         return Staged(
             self.strategy,
             why,
-            {heads.name: relation.successor(content, change=difference)},
+            {heads.name: made},
             {heads.name: difference},
             steps=steps,
             work=[RuleWork(0, steps, 0, 0, len(change.kinds), time.perf_counter() - began)],

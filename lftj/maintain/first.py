@@ -21,14 +21,14 @@ import numpy as np
 from lftj.evaluate.first_of_order import Rows, cut, first_of, in_order, leading
 from lftj.join.run import Limits
 from lftj.language.first_rows import takes_first
-from lftj.maintain.copied_rows import KeptOfCopies, below_of
+from lftj.maintain.copied_rows import KeptOfCopies, below_of, exchanged
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
-from lftj.store.change import ERASED, INSERTED, change_of_rows
+from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
 from lftj.values.codes import Schema
 from scantree.version import Version
@@ -78,15 +78,12 @@ class KeptFirst(KeptOfCopies):
         elif rows.shape[1] > 2 * _size(heads):
             rows, kept_all = rows[:, : _size(heads)], False
         after = cut(rows, first, schema)
-        difference = change_of_rows(relation.arity, [relation.content.columns()], [after])
-        content = relation.content
-        if len(difference.kinds):
-            content, _ = content.update(difference.rows, difference.kinds)
+        held, difference = exchanged(relation, relation.content.columns(), after)
         work = [RuleWork(0, steps, 0, 0, len(change.kinds), time.perf_counter() - began)]
         return Staged(
             self.strategy,
             why,
-            {heads.name: relation.successor(content, change=difference)},
+            {heads.name: held},
             {heads.name: difference},
             steps=steps,
             work=work,
