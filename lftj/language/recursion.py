@@ -3,8 +3,7 @@
 Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
 would have to keep one value through the rounds) without a minimum or maximum that says which value stands (min_max.py)
 or whose keys come from rows outside (acyclic.py), and texts computed in a clause of best values that reads its own
-component. A component in which no rule says what type a column has derives nothing at all; that is
-a mistake.
+component. A component in which no rule says what type a column has derives nothing at all; that is a mistake.
 
 Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
 """

@@ -66,7 +66,8 @@ class Fixpoint:
     how many there were · `rows`: how many were stored · `examined`: how many rows were examined after the last round ·
     `anew`: whether this is an evaluation from scratch · `met`: by head, how many heads joins of this round met that
     were there already · `stored`: by head, the rows that were stored, unless `anew` · `private`: versions of members
-    that no state knows · `texts_seen`, `text_bytes`: how many texts there are, and what those take that were computed.
+    that no state knows · `texts_seen`, `text_bytes`: how many texts there were in the last round (-1:
+    none has begun), and what those take that were computed.
     """
 
     evaluator: Evaluator
@@ -84,7 +85,7 @@ class Fixpoint:
     stored: dict[str, list[Rows]] = field(default_factory=dict)
     private: Private = field(default_factory=Private)
     read: dict[Order, int] = field(default_factory=dict)
-    texts_seen: int = 0
+    texts_seen: int = -1
     text_bytes: int = 0
 
     def changed(self, rows: Rows, *, limited: bool = False) -> StoredRelation:
@@ -217,8 +218,8 @@ class Fixpoint:
     def _look_at_texts(self) -> None:
         """Stop where the texts that were computed so far, which are in no page, would not fit beside the pages."""
         symbols, arena = self.evaluator.symbols, self.evaluator.arena
-        begin, end = self.texts_seen or len(symbols), len(symbols)
-        if begin < end:
+        begin, end = self.texts_seen, len(symbols)
+        if 0 <= begin < end:
             self.text_bytes += symbols.decode(np.arange(begin, end)).nbytes
         self.texts_seen = end
         if arena.limit is not None and arena.used + self.text_bytes > arena.limit:
