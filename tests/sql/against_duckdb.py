@@ -56,8 +56,19 @@ class Pair:
         self.views[name] = (view, sql)
         return view
 
+    def follow(self, sql: str, rounds: int = 3, come: int = 4, go: int = 2) -> None:
+        """A view of a query has DuckDB's rows while it is empty, after many rows came, and after some changes."""
+        self.view(sql)
+        self.check()
+        self.change(come=12, go=0)
+        self.check()
+        for _ in range(rounds):
+            self.change(come=come, go=go)
+            self.check()
+
     def change(self, come: int = 4, go: int = 2) -> None:
-        """Insert and erase some random rows, in one transaction."""
+        """Insert and erase some random rows, in one transaction, whose deltas are what it changes of the views."""
+        before = {name: set(map(tuple, self.db[name])) for name in self.views}
         with self.db.transaction() as tx:
             for name, held in self.rows.items():
                 for row in self.random.sample(list(held.elements()), min(go, held.total())):
@@ -74,6 +85,11 @@ class Pair:
                     tx.insert(name, [row])
                     held[row] += 1
                     self.duck.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+
+        for name, rows in before.items():
+            after, delta = set(map(tuple, self.db[name])), tx.delta[name]
+            assert set(map(tuple, delta.erased)) == rows - after, name
+            assert set(map(tuple, delta.inserted)) == after - rows, name
 
     def _row(self, name: str) -> Row:
         pick = self.random.choice

@@ -65,6 +65,13 @@ class Both:
         self.db.sql(text)
         self.duck.execute(text)
 
+    def changed(self, text: str) -> None:
+        """Let the database do what a text says; the delta of the view is what it changes of that."""
+        before = set(map(tuple, self.db["v"]))
+        delta = self.db.sql(text)["v"]
+        after = set(map(tuple, self.db["v"]))
+        assert (set(map(tuple, delta.erased)), set(map(tuple, delta.inserted))) == (before - after, after - before)
+
     def row(self, table: str) -> str:
         pick, low = self.random.choice, self.random.randrange(5)
         high = self.random.randrange(low + 1, 7)
@@ -85,7 +92,7 @@ class Both:
         texts += [f"delete from k where id = {self.random.randrange(7)}"] * self.random.randrange(2)
         self.random.shuffle(texts)
         for text in [";".join(texts)] if self.random.random() < 0.5 else texts:
-            self.db.sql(text)
+            self.changed(text)
         self.duck.execute(";".join(texts))
 
 
@@ -93,7 +100,7 @@ class Both:
 def test_rows_are_there_as_often_as_in_duckdb(name: str) -> None:
     both, query = Both(name), QUERIES[name]
     both.db.sql(f"create view v as {query}")
-    for _ in range(8):
+    for _ in range(12):
         theirs = Counter(both.duck.execute(query).fetchall())
         assert Counter(map(tuple, both.db.sql("select * from v"))) == theirs
         assert Counter(map(tuple, both.db.sql(query))) == theirs
@@ -169,17 +176,19 @@ def test_columns_have_the_names_they_are_given() -> None:
         "select n + 1 from r where n in (select n from r)",
         "select distinct n + 1 from r where n < 3",
         "select a.n + 1 from r a join r b on a.n = b.n where a.n < 3",
-        "select 7",
     ],
 )
 def test_a_step_of_union_all_goes_from_row_to_row(step: str) -> None:
-    db = lftj.Database()
     text = f"with recursive r(n) as (select 1 union all ({step}) ) select * from r"
-    if "from r" not in step:
-        assert sorted(db.sql(text)) == [(1,), (7,)]
-        return
     with pytest.raises(lftj.ProgramError, match="not supported yet: a step of `union all` that does not name"):
-        db.sql(text)
+        lftj.Database().sql(text)
+
+
+def test_a_query_that_may_be_recursive_need_not_be() -> None:
+    assert sorted(lftj.Database().sql("with recursive r(n) as (select 1 union all select 7) select * from r")) == [
+        (1,),
+        (7,),
+    ]
 
 
 @pytest.mark.parametrize("union", ["union", "union all"])
@@ -196,8 +205,7 @@ def test_a_statement_that_comes_again_has_its_own_values(union: str) -> None:
             f"insert into o with recursive r(x) as (select 1 {union} select x + 1 from r where x < $a) select x from r",
             a=a,
         )
-        assert db.sql("select count(*) as n from o").columns == {"n": "number"}
-        assert list(db.sql("select max(x) as m from o")) == [(a,)]
+        assert sorted(db.sql("select x from o")) == [(x,) for x in range(1, a + 1)]
         db.sql("delete from o")
 
 
