@@ -31,6 +31,7 @@ from bench import (
     results,
     statements,
     views,
+    windows,
 )
 from bench.graphs import ROOT
 from bench.results import Line
@@ -273,6 +274,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "points": _without(points_table),
     "statements": _without(statements.table),
     "views": _without(views.table),
+    "windows": _without(windows.table),
     **{
         name: _without(make)
         for part in (
