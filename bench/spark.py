@@ -38,7 +38,7 @@ from spark_bridge.driver import Partitioned
 from spark_bridge.keys import Keyed
 from spark_bridge.local import InProcess
 from spark_bridge.local_query import LocalQuery
-from spark_bridge.partition import database
+from spark_bridge.partition_database import database
 from spark_bridge.placement import Placement, key_work, loads, place
 from spark_bridge.planner import make_plan
 from spark_bridge.state_layout import StageLayout

@@ -52,7 +52,7 @@ from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
-from lftj.results.answers import out_of_memory, unknown
+from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lftj
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.preflight import missing, session, submitted
 

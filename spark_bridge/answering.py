@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lftj import arguments
 from lftj.errors import UnknownRelationError
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import StateError
 from spark_bridge.change_tables import ChangeTables, net
 from spark_bridge.keys import arrow_schema

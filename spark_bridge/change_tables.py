@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 import lftj
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.keys import OP, UNIT, arrow_schema, as_table
 
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 import lftj
 from lftj import arguments
 from lftj.language.options import VALUES
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.answering import Answering, known_relation
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.estimates import ChosenBy, Estimate, estimate_of, layout_body

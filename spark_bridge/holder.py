@@ -29,8 +29,16 @@ from pathlib import Path
 from typing import Any
 
 from lftj.errors import Error
-from spark_bridge import nursery
-from spark_bridge.nursery import address, alive, listening, node_folder, opened
+from spark_bridge.doors import (
+    WATCH_SECONDS,
+    address,
+    alive,
+    listening,
+    node_folder,
+    nursery_child,
+    opened,
+    start_nursery,
+)
 from spark_bridge.store import Body
 
 IDLE_SECONDS = 3600.0
@@ -111,7 +119,7 @@ def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
     door = opened(path, DOOR_SECONDS)
     if door is not None:
         return door
-    child = nursery.child(nest) or _of_a_new_nursery(nest, watch)
+    child = nursery_child(nest) or _of_a_new_nursery(nest, watch)
     if child is None:
         raise HolderDiedError(
             f"no process could be made for {path.name}",
@@ -138,11 +146,11 @@ def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
 def _of_a_new_nursery(nest: Path, watch: int) -> socket.socket | None:
     """A child of a nursery that has to be started: there is none, or it ended."""
     with _alone():
-        door = nursery.child(nest)
+        door = nursery_child(nest)
         if door is None:
             # One that is forgotten here would warn that it runs on.
-            _started[:] = [p for p in _started if p.poll() is None] + [nursery.start(nest, watch)]
-    return door or nursery.child(nest)
+            _started[:] = [p for p in _started if p.poll() is None] + [start_nursery(nest, watch)]
+    return door or nursery_child(nest)
 
 
 # The process ---------------------------------------------------------------------------------------------------------
@@ -204,7 +212,7 @@ class Holder:
 
     def _watch(self) -> None:
         while alive(self.watch) and time.monotonic() - self.last < IDLE_SECONDS:
-            time.sleep(nursery.WATCH_SECONDS)
+            time.sleep(WATCH_SECONDS)
         self._end()
 
     def _end(self) -> None:

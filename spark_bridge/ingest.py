@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.change_tables import ChangeTables, tables_of
 from spark_bridge.keys import Keyed, canonical
 from spark_bridge.store import JOURNAL, Body, Checkpoint

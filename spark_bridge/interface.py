@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.estimates import Estimate, estimate_of
 from spark_bridge.keys import Keyed, canonical

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lftj.io.convert import arrow_fault, arrow_part
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import StagedTexts, SymbolTable
 from lftj.values.type_table import family_of, in_dictionary, null_rows, type_of
 from spark_bridge.bridge_errors import BatchError

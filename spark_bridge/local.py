@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
+from spark_bridge.doors import address, start_nursery
 from spark_bridge.holder import ask, died
 from spark_bridge.ingest import stage
 from spark_bridge.local_tables import arrow_of
-from spark_bridge.nursery import address, start
 from spark_bridge.partition import Worker
 from spark_bridge.store import Body, Checkpoint
 
@@ -76,7 +76,7 @@ class Processes(InProcess):
     def _get_ready(self) -> None:
         if self._nursery is None or self._nursery.poll() is not None:
             self.close()
-            self._nursery = start(self._path, os.getpid())
+            self._nursery = start_nursery(self._path, os.getpid())
             self._end = weakref.finalize(self, _ended, os.getpid(), self._nursery, self._path)
 
     def _asked(self, requests: Sequence[Body]) -> list[Body | None]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError, StateError
 from spark_bridge.driver import Partitioned
 from spark_bridge.interface import PartitionedQuery

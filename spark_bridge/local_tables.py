@@ -15,8 +15,8 @@ import pyarrow as pa
 from lftj.io.pick import ColumnsError
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
-from lftj.values.codes import Column, Schema
 from lftj.values.gate import to_arrow
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 from spark_bridge.bridge_errors import BatchError
 from spark_bridge.keys import OP, UNIT

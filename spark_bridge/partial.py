@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lftj.errors import EvaluationError
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.change_tables import ChangeTables
 from spark_bridge.keys import arrow_schema
 

@@ -21,26 +21,23 @@ import signal
 import time
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 import lftj
 from lftj.language.clause import owner
 from lftj.transaction import Transaction
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.change_tables import Changes, ChangeTables, declaration, empty, rows_for, table_of, tables_of
-from spark_bridge.emit import HERE
 from spark_bridge.error_bodies import told
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import Keyed
+from spark_bridge.partition_database import answers, database, hit_rows, own_rows
 from spark_bridge.partition_state import PartitionState, received
 from spark_bridge.parts_followed import largest_part, sums_in_parts
-from spark_bridge.plan import ALL, ONE
 from spark_bridge.state_layout import StageLayout, StateLayout
 from spark_bridge.store import OUTPUT, STATE, Body, Checkpoint
 
@@ -60,52 +57,6 @@ def stop_at(point: str, partition: int) -> None:
         with suppress(FileNotFoundError):
             wish.rename(wish.with_suffix(f".{os.getpid()}"))
             os.kill(os.getpid(), number)
-
-
-def database(layout: StageLayout, partition: int, facts: Mapping[str, pa.Table]) -> lftj.Database:
-    """The database of a partition with the given facts, nothing evaluated yet."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the program was checked, and its warnings told, when the query was made
-        db = lftj.Database()
-        db.rules(layout.text, maintain=layout.maintain)
-    for name, table in facts.items():
-        schema = layout.schemas[name]
-        rows = Keyed(table, schema)
-        for copy in layout.copies[name]:
-            mine = _hit(layout, partition, copy[1], rows)
-            if mine.num_rows:
-                db.load(layout.names[copy], rows_for(mine, schema))
-    if partition == 0 and any(step.head == ONE for step in layout.plan.steps):
-        db.load(HERE, [()])
-    return db
-
-
-def _hit(layout: StageLayout, partition: int, pattern: Any, rows: Keyed) -> pa.Table:
-    if pattern == ALL:
-        return rows.table
-    mask = layout.placement.hits(partition, pattern, rows)
-    return rows.table if mask.all() else rows.table.filter(pa.array(mask))
-
-
-def _own(layout: StageLayout, partition: int, name: str, table: pa.Table) -> pa.Table:
-    """The rows that this partition, of those that hold them, answers for."""
-    pattern = layout.plan.outputs[name]
-    derived = name in layout.plan.derived
-    if not table.num_rows or (derived and pattern not in (ALL, ONE)) or pattern.kind == "xy":
-        return table
-    rows = Keyed(table, layout.schemas[name])
-    return table.filter(pa.array(layout.placement.owners(pattern, rows) == partition))
-
-
-def answers(
-    db: lftj.Database, layout: StageLayout, partition: int, names: Iterable[str] | None = None
-) -> dict[str, pa.Table]:
-    """What a partition answers for relations (default: all that can be asked for)."""
-    return {
-        name: _own(layout, partition, name, table_of(db[layout.names[name, pattern]], layout.schemas[name]))
-        for name, pattern in layout.plan.outputs.items()
-        if names is None or name in names
-    }
 
 
 @dataclass
@@ -214,7 +165,9 @@ class Worker:
             if delta:
                 schema = layout.schemas[name]
                 gone, come = (table_of(part, schema) for part in (delta.erased, delta.inserted))
-                outputs[name] = ChangeTables(_own(layout, partition, name, gone), _own(layout, partition, name, come))
+                outputs[name] = ChangeTables(
+                    own_rows(layout, partition, name, gone), own_rows(layout, partition, name, come)
+                )
         reversible = all(name not in layout.plan.derived for name in routed)
         if reversible:
             for name in routed:
@@ -334,7 +287,7 @@ def _change(tx: Transaction, layout: StageLayout, partition: int, changes: Chang
         gone, come = Keyed(change.erased, schema), Keyed(change.inserted, schema)
         for copy in layout.copies[name]:
             for verb, rows in ((tx.erase, gone), (tx.insert, come)):
-                mine = _hit(layout, partition, copy[1], rows)
+                mine = hit_rows(layout, partition, copy[1], rows)
                 if mine.num_rows:
                     verb(layout.names[copy], rows_for(mine, schema))
 

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import StateError
 from spark_bridge.change_tables import Changes, ChangeTables, changes_in, empty, merged, net, together
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import arrow_schema
+from spark_bridge.partition_database import answers, database
 from spark_bridge.plan import Exchange
 from spark_bridge.state_layout import StageLayout, StateLayout
 from spark_bridge.store import Body, Checkpoint
@@ -197,8 +198,6 @@ class PartitionState:
 
     def _evaluated(self, partition: int, version: int, layout: StageLayout) -> dict[str, pa.Table]:
         """What a partition of a stage answers, evaluated again: once for all that ask, as later stages do it often."""
-        from spark_bridge.partition import answers, database
-
         key = (str(self.checkpoint.commit(version)["token"]), layout.number, partition)
         if key not in self._outputs:
             with database(layout, partition, self.facts(layout.number, partition, version)) as db:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.change_tables import ChangeTables, empty
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import arrow_schema

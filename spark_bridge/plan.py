@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 from lftj.language import BodyAtom, CheckedProgram, Clause
 from lftj.language.clause import INTERNAL, Term
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, order=True)

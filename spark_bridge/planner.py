@@ -28,7 +28,7 @@ from itertools import product
 
 from lftj.language import Apply, BodyAtom, CheckedProgram, Clause, check, parse
 from lftj.language.clause import INTERNAL, Term
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.type_table import family_of
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.clause_terms import Same, equalities, is_zero_without, shown

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.error_bodies import raised
 from spark_bridge.partition import stop_at
 from spark_bridge.plan import StagedPlan

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.type_table import family_of
 from spark_bridge.bridge_errors import BatchError
 from spark_bridge.ingest import stage

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.driver import Partitioned
 from spark_bridge.interface import PartitionedQuery
 from spark_bridge.partial import combined_frame, frame_change

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.change_tables import Changes, ChangeTables
 from spark_bridge.emit import copy_names, program_text
 from spark_bridge.keys import Keyed

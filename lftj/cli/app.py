@@ -111,7 +111,8 @@ def run(
     predicate another value. A blank line, and the end of the file, commits; what that changed in the .output relations
     goes to stdout in the same form, ended by a blank line.
     """
-    from lftj.cli.run_command import Settings, run_program
+    from lftj.cli.run_command import run_program
+    from lftj.cli.settings import Settings
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn, jobs)
     return partial(run_program, replace(settings, database=database), output, on_error, stats, updates)
@@ -143,7 +144,7 @@ def query(
     are read and evaluated.
     """
     from lftj.cli.query_command import answer
-    from lftj.cli.run_command import Settings
+    from lftj.cli.settings import Settings
 
     settings = Settings.of("", facts, timeout, memory_limit, None, None, None, no_warn, jobs)
     return partial(answer, settings, given, form, parameters or [])
@@ -167,7 +168,7 @@ def watch(
     Each change prints what it did to the .output relations, as `lftj run --updates` does: `+tri 1 2 3`, `-tri 3 4 5`,
     and a blank line. A file with errors is told, and the last good state stays.
     """
-    from lftj.cli.run_command import Settings
+    from lftj.cli.settings import Settings
     from lftj.cli.watch_command import watch
 
     settings = Settings.of(program, facts, timeout, memory_limit, None, None, None, no_warn, jobs)
@@ -322,7 +323,7 @@ def explain(
     Estimates come from the facts in -F; a relation whose file is not there is taken as empty.
     """
     from lftj.cli.explain import explain_program
-    from lftj.cli.run_command import Settings
+    from lftj.cli.settings import Settings
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
     return partial(explain_program, settings, relation, evaluate=evaluate, as_json=json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, say
 from lftj.cli.program_file import checked, is_sql
-from lftj.cli.run_command import Settings, database
+from lftj.cli.settings import Settings, database
 from lftj.language.clause import Directive
 
 if TYPE_CHECKING:

@@ -14,19 +14,18 @@ part of the text. A query without variables has the answer `true` or `false`; in
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError
+from lftj.cli.print_answers import ARROW, FORMS
 from lftj.cli.program_file import STDIN, checked, is_sql
-from lftj.cli.run_command import Settings, check_folders, database
+from lftj.cli.settings import Settings, check_folders, database
 from lftj.errors import ProgramError
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.parse import parse_query
@@ -35,10 +34,7 @@ if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.language.clause import CheckedProgram
     from lftj.results.query import Query
-    from lftj.results.relation import Relation
-    from lftj.sql.results import SqlResult
 
-ARROW = "arrow"
 # No query of rules begins so.
 _SQL = re.compile(r"\s*(select|with|values)\s", re.IGNORECASE)
 
@@ -66,7 +62,7 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
     for number, query in enumerate(queries):
         if number and form in ("table", "csv"):
             print()
-        _FORMS[form](query.relation())
+        FORMS[form](query.relation())
     return Code.DONE
 
 
@@ -106,7 +102,7 @@ def _answer_sql(settings: Settings, texts: Sequence[str], form: str, values: dic
             )
         if number and form in ("table", "csv"):
             print()
-        _FORMS[form](rows)
+        FORMS[form](rows)
     return Code.DONE
 
 
@@ -132,11 +128,11 @@ def _check(given: Sequence[str], form: str) -> None:
             why="queries come first, and the program is the last argument",
             remedy="move the program behind the queries",
         )
-    if form not in _FORMS:
+    if form not in FORMS:
         raise UsageError(
             f"--format {form} is unknown",
             why="it is how answers are printed",
-            remedy=f"give one of {', '.join(_FORMS)}",
+            remedy=f"give one of {', '.join(FORMS)}",
         )
     if form == ARROW and len(given) > 2:
         raise UsageError(
@@ -210,67 +206,3 @@ def _needed(queries: Sequence[Query], program: CheckedProgram) -> set[str]:
             needed.add(name)
             waiting += [read for clause in program.clauses if clause.head == name for read in clause.reads]
     return needed
-
-
-def print_table(rows: Relation | SqlResult) -> None:
-    """Columns in line: numbers to the right, texts to the left."""
-    if not rows.columns:
-        return _print_truth(rows)
-    header = list(rows.columns)
-    cells = [["null" if cell is None else cell for cell in row] for row in _fields(rows)]
-    left = [kind == "symbol" for kind in rows.columns.values()]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    for cell_row in (header, ["-" * width for width in widths], *cells):
-        shown = [
-            cell.ljust(width) if to_left else cell.rjust(width)
-            for cell, width, to_left in zip(cell_row, widths, left, strict=True)
-        ]
-        print("  ".join(shown).rstrip())
-    return None
-
-
-def _print_csv(rows: Relation | SqlResult) -> None:
-    if not rows.columns:
-        return _print_truth(rows)
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(rows.columns)
-    table.writerows(_fields(rows))
-    return None
-
-
-def _fields(rows: Relation | SqlResult) -> Iterator[list[str | None]]:
-    """The values of each row as a fact file holds them; None for null."""
-    from lftj.values.type_table import type_of
-
-    types = [type_of(kind) for kind in rows.columns.values()]
-    for row in rows:
-        yield [None if value is None else kind.text(value) for value, kind in zip(row, types, strict=True)]
-
-
-def _print_truth(rows: Relation | SqlResult) -> None:
-    print("true" if rows else "false")
-
-
-def _print_json(rows: Relation | SqlResult) -> None:
-    from lftj.io.json_text import json_values
-    from lftj.values.type_table import type_of
-
-    names, types = list(rows.columns), list(map(type_of, rows.columns.values()))
-    answer = [dict(zip(names, json_values(row, types), strict=True)) for row in rows]
-    print(json.dumps(answer, ensure_ascii=False))
-
-
-def _print_arrow(rows: Relation | SqlResult) -> None:
-    import pyarrow as pa
-
-    table = rows.arrow()
-    with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
-        stream.write_table(table)
-
-
-_FORMS: dict[str, Callable[[Relation | SqlResult], None]] = {
-    "table": print_table,
-    "csv": _print_csv,
-    "json": _print_json,
-    ARROW: _print_arrow,
-}

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.print_answers import print_table
 from lftj.cli.program_file import STDIN, read_program
-from lftj.cli.run_command import Settings, check_folders, tell_rejects
+from lftj.cli.settings import Settings, check_folders
+from lftj.cli.tell_rejects import tell_rejects
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import ConstraintError, Diagnostic, ProgramError
 from lftj.language.clause import INTERNAL
@@ -27,15 +29,13 @@ if TYPE_CHECKING:
     from lftj.io.rejects import Rejects
     from lftj.language.clause import Clause
     from lftj.sql.results import SqlResult
-    from lftj.values.codes import Schema
+    from lftj.values.schema import Schema
 
     Query = Callable[[], SqlResult]
 
 
 def run_report(settings: Settings, output: str, on_error: str, stats: bool, updates: str | None) -> int:
     """Carry out a program of SQL, write its views and print the answers of its queries."""
-    from lftj.cli.query_command import print_table
-
     check_folders(settings, output, ())
     started = time.perf_counter()
     if updates is not None:

@@ -22,7 +22,7 @@ from lftj.triggers.from_clauses import DoesNotFit, formulas_of
 from lftj.triggers.hierarchy import MapHierarchy
 from lftj.triggers.m3f import text
 from lftj.triggers.m3f_reader import parsed as parsed_m3f
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 FORMS = ("m3f", "dot", "svg")
 SUFFIXES = (".dl", ".sql", ".calc", ".m3f")

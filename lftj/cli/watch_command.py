@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError, rendered, say
 from lftj.cli.program_file import STDIN, checked
-from lftj.cli.run_command import Settings, check_folders, database
+from lftj.cli.settings import Settings, check_folders, database
 from lftj.cli.updates import delta_text, shown_relations
 from lftj.errors import Error, ProgramError
 from lftj.language import ast

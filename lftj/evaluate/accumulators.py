@@ -37,8 +37,7 @@ from lftj.join import exactsum
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import scale_of
 from lftj.store.change import Change
-from lftj.values.codes import encode_float
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, encode_float
 from lftj.values.type_table import family_of, storage_of, type_of
 from lftj.values.value_type import ValueType
 from scantree.consolidate import consolidated, runs_of

@@ -12,7 +12,7 @@ from lftj.evaluate.group_scan import ranked
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.first_rows import FirstRows, OrderedColumn
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary, is_nullable, type_of
 from scantree.version import Version

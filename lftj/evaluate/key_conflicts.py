@@ -37,7 +37,7 @@ from lftj.store.change import INSERTED, Change
 from lftj.store.primary_keys import as_declared, key_first
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.type_table import is_nullable
 from scantree.memory import ArenaFullError
 from scantree.sort import permuted, sorting

@@ -30,12 +30,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.undefined_atoms import name_of, relation_of
+from lftj.evaluate.undefined_terms import bound_in, without_terms
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, variables_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.plan.partial_functions import partial_of
 from lftj.program.undefined import UndefinedRows
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Column, Schema
 
 if TYPE_CHECKING:
     from lftj.evaluate.accumulators import GroupsWithoutResult
@@ -130,32 +131,11 @@ def with_undefined(undefined: Undefined, names: Iterable[str], found: Undefined)
     return {**{name: rows for name, rows in undefined.items() if name not in names}, **found}
 
 
-def without_undefined(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dict[str, StoredRelation]]:
-    """`clause` without the bindings that read undefined rows, and the relations that it reads for that.
-
-    They have errors of their own, or none.
-    """
-    undefined = evaluator.state.undefined
-    if undefined.keys().isdisjoint(clause.reads):
-        return clause, {}
-    negated, also = list(clause.negated), dict[str, StoredRelation]()
-    for atom in (*clause.atoms, *clause.negated):
-        for one in undefined.get(atom.predicate, ()):
-            args = tuple(atom.args[c] for c in one.columns)
-            if None not in args:
-                name = _name(atom, len(also))
-                also[name] = _relation(evaluator, atom.predicate, one, name)
-                negated.append(BodyAtom(name, args))
-    return replace(clause, negated=tuple(negated)), also
-
-
 # A clause ------------------------------------------------------------------------------------------------------------
 
 
 def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Limits) -> Iterator[UndefinedRows]:
     """The undefined rows of the head of `clause`, from those of its body."""
-    from lftj.evaluate.undefined_terms import bound_in, without_terms
-
     state, relations = evaluator.state, evaluator.relations
     undefined, body = state.undefined, (*clause.atoms, *clause.negated)
     choices = [(None, *undefined.get(atom.predicate, ())) for atom in body]
@@ -170,7 +150,7 @@ def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: 
             lambda name: is_result(name, state.strata.of(name)),
         )
         also = {
-            name: _relation(evaluator, atom.predicate, one, name)
+            name: relation_of(evaluator, atom.predicate, one, name)
             for atom, one, name in zip(body, chosen, names, strict=True)
             if one is not None
         }
@@ -231,7 +211,7 @@ def asking_for(
     unknown: set[str] = set()
     first: tuple[Term, ...] | None = None
     for i, (atom, columns) in enumerate(zip((*clause.atoms, *clause.negated), chosen, strict=True)):
-        names.append("" if columns is None else _name(atom, i))
+        names.append("" if columns is None else name_of(atom, i))
         if columns is None:
             if i < len(clause.atoms):
                 (results if of_result(atom.predicate) else atoms).append(atom)
@@ -255,8 +235,6 @@ def _answered(clause: Clause, results: list[BodyAtom], unknown: set[str]) -> lis
 
     `clause` has all other atoms.
     """
-    from lftj.evaluate.undefined_terms import bound_in
-
     answered: list[BodyAtom] = []
     while True:
         bound = bound_in(replace(clause, atoms=(*clause.atoms, *answered)))
@@ -289,20 +267,6 @@ def is_result(name: str, clauses: Sequence[Clause]) -> bool:
     if not name.startswith(INTERNAL):
         return False
     return name.endswith(WITH_ZERO) or any(clause.aggregate is not None for clause in clauses)
-
-
-def _name(atom: BodyAtom, number: int) -> str:
-    """What undefined rows of an atom's relation are called."""
-    return f"{atom.predicate}.undefined{number}"
-
-
-def _relation(evaluator: Evaluator, of: str, one: UndefinedRows, name: str) -> StoredRelation:
-    """Undefined rows of the relation `of` as a relation, of their known columns."""
-    types = evaluator.relations[of].types
-    columns = tuple(Column(f"c{c}", types[c]) for c in one.columns)
-    schema = Schema(name, columns)
-    made = StoredRelation(schema, evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
-    return made.successor(made.build(one.rows, len(one.undefined)))
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.text_steps import TextColumns
-from lftj.evaluate.undefined_groups import without_undefined
+from lftj.evaluate.undefined_atoms import without_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
 from lftj.language.functors import CHECKED, MATCH, TEXT_TESTS, known_as

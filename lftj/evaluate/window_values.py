@@ -20,8 +20,9 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.types import DECIMAL, FLOAT
 from lftj.language.window_functions import FOLDS, NEIGHBOURS, RANKINGS, WindowFunction, WindowFunctions
-from lftj.values.codes import Schema, decode_float, encode_float
+from lftj.values.codes import decode_float, encode_float
 from lftj.values.decimal_type import DIGITS
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import family_of, is_nullable, null_rows, type_of
 from scantree.consolidate import runs_of

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.io.pick import pick
-from lftj.values.codes import Schema, encode_float, encode_unsigned
+from lftj.values.codes import encode_float, encode_unsigned
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable, coded, stage
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from lftj.io.sources import read
 from lftj.io.staging import Loaded
 from lftj.progress import Progress
 from lftj.store.change import ERASE, INSERT, UPSERT, Batch
-from lftj.values.codes import Column, Schema
 from lftj.values.faults import shown
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
 

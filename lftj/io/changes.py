@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import NULL, UNKNOWN, SymbolTable
 from lftj.values.type_table import from_stored, in_dictionary, to_stored
 from lftj.values.value_type import Misfit

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
 CHUNK_ROWS = 1 << 16

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from lftj.errors import DataError
 from lftj.io.staging import NO_ROWS, ColumnPart, Finding
 from lftj.values import faults
-from lftj.values.codes import Column, is_missing
+from lftj.values.codes import is_missing
 from lftj.values.faults import Fault
+from lftj.values.schema import Column
 from lftj.values.symbols import StagedTexts, stage
 from lftj.values.type_table import to_stored, type_of
 from lftj.values.value_type import SYMBOL, Misfit, ValueType
@@ -60,8 +61,8 @@ def arrow_fault(given: pa.DataType, type: str) -> Fault | None:
 
     plain = given.value_type if kinds.is_dictionary(given) else given
     # Of a column of nulls every row is null and told as such.
-    fits = kinds.is_null(plain) or type_of(type).fits_arrow(plain)
-    return None if fits else faults.wrong_kind(type, str(plain))
+    made = type_of(type)
+    return None if kinds.is_null(plain) or made.fits_arrow(plain) else faults.wrong_kind(made, str(plain))
 
 
 def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
@@ -166,9 +167,10 @@ def _with_nulls(
 
 def numpy_fault(dtype: np.dtype[Any], type: str) -> Fault | None:
     """Why a numpy column of that dtype cannot be read as `type`; None if it can. Objects are looked at one by one."""
-    if dtype.kind == "O" or type_of(type).fits_numpy(dtype):
+    made = type_of(type)
+    if dtype.kind == "O" or made.fits_numpy(dtype):
         return None
-    return faults.wrong_kind(type, {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, str(dtype)))
+    return faults.wrong_kind(made, {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, str(dtype)))
 
 
 def numpy_part(values: NDArray[Any], type: str) -> ColumnPart:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lftj.store.stored import StoredRelation
-    from lftj.values.codes import Schema
+    from lftj.values.schema import Schema
     from lftj.values.symbols import SymbolTable
 
 STDOUT = "-"

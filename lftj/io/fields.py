@@ -69,7 +69,7 @@ def text_value(field: bytes, type: str) -> int | str | Fault:
     try:
         stored = made.parse(field.decode())
     except UnicodeDecodeError:
-        return faults.not_utf8() if made.family == SYMBOL else faults.not_spelled(type)
+        return faults.not_utf8() if made.family == SYMBOL else faults.not_spelled(made)
     except Misfit as misfit:
         return misfit.fault
     return faults.stands_for_null(made) if made.nullable and stored == made.null else stored

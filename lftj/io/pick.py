@@ -17,8 +17,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from lftj.errors import DataError
-from lftj.values.codes import Schema
 from lftj.values.faults import with_article
+from lftj.values.schema import Schema
 
 Columns = Mapping[str, int | str]
 NAMES_SHOWN = 12

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lftj import arguments
 from lftj.io.pick import Columns, check_columns
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 ON_ERROR = ("raise", "quarantine")
 EXTRA = ("note", "error")

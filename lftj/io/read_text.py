@@ -40,8 +40,8 @@ from lftj.io.pick import named as are_named
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values import faults
-from lftj.values.codes import Schema
 from lftj.values.faults import Fault, shown
+from lftj.values.schema import Schema
 from lftj.values.symbols import stage
 from lftj.values.type_table import family_of, in_dictionary, is_nullable
 

@@ -15,8 +15,8 @@ from lftj.errors import DataError
 from lftj.io.pick import Columns
 from lftj.io.read_options import DEFAULTS, ReadOptions
 from lftj.io.staging import Loaded, Staging
-from lftj.values.codes import Schema
 from lftj.values.faults import with_article
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:

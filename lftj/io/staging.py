@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from lftj.io.pick import Columns, check_named, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
-from lftj.values.codes import Column, Schema, as_codes
+from lftj.values.codes import as_codes
 from lftj.values.faults import Fault, not_spelled
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import StagedTexts, SymbolTable, coded
+from lftj.values.type_table import type_of
 
 NO_ROWS: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -188,11 +190,7 @@ class Staging:
 
 
 def _may_be_a_header(found: Finding, column: Column) -> bool:
-    return (
-        column.type != "symbol"
-        and found.fault == not_spelled(column.type.removesuffix("?"))
-        and found.text.isidentifier()
-    )
+    return column.type != "symbol" and found.fault == not_spelled(type_of(column.type)) and found.text.isidentifier()
 
 
 def _filtered(codes: NDArray[np.int64] | StagedTexts, good: NDArray[np.bool_]) -> NDArray[np.int64] | StagedTexts:

@@ -22,8 +22,8 @@ from lftj.io.convert import ColumnTypeError, arrow_fault, arrow_part, list_part,
 from lftj.io.pick import Columns
 from lftj.io.staging import ColumnPart, Staging
 from lftj.values import faults
-from lftj.values.codes import Column
-from lftj.values.type_table import is_nullable
+from lftj.values.schema import Column
+from lftj.values.type_table import is_nullable, type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -186,7 +186,7 @@ def _extension(series: Any, column: Column, staging: Staging, given: str, source
     """A pandas column of an extension type as an Arrow array that fits; messages name the type as pandas does."""
     import pyarrow as pa
 
-    fault = faults.wrong_kind(column.type, str(series.dtype))
+    fault = faults.wrong_kind(type_of(column.type), str(series.dtype))
     misfit = ColumnTypeError(column, staging.schema.name, given, fault, source)
     try:
         array = pa.array(series, from_pandas=True)

@@ -25,8 +25,8 @@ from lftj.errors import DataError
 from lftj.io.content import Content
 from lftj.io.file import COMPRESSIONS, FormatError
 from lftj.io.formats import FORMATS, TEXT, format_of, known_extensions, known_formats
-from lftj.values.codes import Schema
 from lftj.values.faults import with_article
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
 

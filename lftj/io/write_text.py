@@ -18,9 +18,9 @@ from lftj.errors import DataError
 from lftj.io.content import CHUNK_ROWS, Content
 from lftj.io.lines import BOM
 from lftj.io.read_text import TextError, check_delimiter
-from lftj.values.codes import Column
 from lftj.values.faults import shown
 from lftj.values.gate import arrow_column
+from lftj.values.schema import Column
 from lftj.values.type_table import family_of, type_of
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ from lftj.language.diagnostics import Findings
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.language.internal_relations import ALL, GROUPS, ROWS, WITH_ZERO, InternalRelations, is_part
 from lftj.language.types import NUMBER
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 
 def along_data(component: Sequence[str], dependencies: Dependencies, functional: Callable[[str], bool]) -> bool:

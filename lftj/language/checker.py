@@ -42,7 +42,7 @@ from lftj.language.stratify import components
 from lftj.language.text import item_text
 from lftj.language.to_clauses import check_constants, check_parameters, fact_row, lower
 from lftj.language.visitors import Node, is_scope, literals_of, nodes, open_variables, terms_of
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 QUERY = "query"
 

@@ -33,7 +33,7 @@ from lftj.language.notation import (
     literal_level,
     literal_text,
 )
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 if TYPE_CHECKING:
     from lftj.language.thresholds import ThresholdClause

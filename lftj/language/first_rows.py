@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from lftj.errors import DataError
 from lftj.language.clause import Aggregate, Clause, Var
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 # The first word of the qualifier, and of the mark.
 FIRST = "first"

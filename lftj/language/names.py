@@ -25,7 +25,7 @@ from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.visitors import literals_of, nodes, terms_of
 from lftj.language.window_functions import WINDOW
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, type_of
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")

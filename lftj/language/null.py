@@ -36,7 +36,8 @@ from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
 from lftj.language.types import NUMBER, RANGES, UNSIGNED
 from lftj.language.visitors import subterms
-from lftj.values.codes import KEY_MIN, Column, Schema
+from lftj.values.codes import KEY_MIN
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
 
 KNOWN = ".known."

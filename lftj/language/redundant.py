@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from lftj.language.clause import INTERNAL, BodyAtom, Clause, Plain, Term, Var, variables_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.type_table import is_nullable
 
 Bindings = Mapping[str, Plain | None]

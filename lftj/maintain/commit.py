@@ -40,7 +40,7 @@ from lftj.program.undefined import alike, groups_of
 from lftj.store.change import INSERTED, Batch, Change, applied
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from scantree.version import Version
 
 Limit = Callable[[str], Limits]

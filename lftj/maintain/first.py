@@ -30,7 +30,7 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from scantree.version import Version
 
 SPARE = 64

@@ -12,7 +12,7 @@ from lftj.errors import DataError
 from lftj.language.clause import Aggregate, BodyAtom, Clause, Var
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 CIRCUIT = "circuit"
 

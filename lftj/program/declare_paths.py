@@ -16,7 +16,7 @@ from lftj.errors import DataError
 from lftj.language.clause import INTERNAL, Aggregate, BodyAtom, Clause, Value, Var
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 PATHS, NUMBERS = "paths", "numbers"
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")

@@ -28,7 +28,7 @@ from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Var, variables_of
 from lftj.language.functors import TEXT_TESTS, Constraint, known_as
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 INNER = "·"
 

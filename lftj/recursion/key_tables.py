@@ -22,7 +22,7 @@ from lftj.plan.lowering import row_code
 from lftj.program.text_split import computes_text
 from lftj.recursion.key_rules import KeyLookup, KeyRule, KeyRules, Place
 from lftj.store.stored import StoredRelation
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
 from lftj.values.type_table import in_dictionary, is_nullable, storage_of, type_of
 from scantree.version import Version
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lftj.evaluate.evaluator import Evaluator
 from lftj.recursion.variants import CHANGED
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 Rows = npt.NDArray[np.int64]
 

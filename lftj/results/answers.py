@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from lftj import arguments
-from lftj.errors import CountRangeError, Error, EvaluationError, MemoryLimitError, UnknownRelationError
+from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.checker import check_query
@@ -23,13 +23,14 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.rule_options import check_order
 from lftj.program.state import State
 from lftj.progress import Progress
+from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.compiled import Compiled
 from lftj.results.prepared import PreparedQuery
 from lftj.results.query import Query
 from lftj.results.relation import Relation
 from lftj.results.transaction_delta import SortedRows
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from scantree.memory import ArenaFullError
 
 Named = TypeVar("Named")
@@ -241,32 +242,9 @@ def _chosen(order: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None
     return arguments.names("order", order, 'give the variables of the query, as in `order=("y", "z")`')
 
 
-def out_of_memory(full: ArenaFullError) -> MemoryLimitError:
-    """The error that a user sees when the arena is full."""
-    return MemoryLimitError(
-        f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
-        where=full.where,
-        why="the change was not made; the database is as it was before",
-        remedy="raise `memory_limit=`, or load less",
-    )
-
-
 def find(name: str, named: Mapping[str, Named]) -> Named:
     """What `named` holds for relation `name`."""
     try:
         return named[name]
     except (KeyError, TypeError):  # what cannot be hashed is no name either
         raise unknown(name, named) from None
-
-
-def unknown(name: str, known: Iterable[str]) -> Error:
-    """The error for a relation that is not there."""
-    from lftj.language.diagnostics import did_you_mean
-
-    arguments.text("name", name, "relations are known by their names", "give the name of a relation as a str")
-    shown = [other for other in known if not other.startswith(INTERNAL)]
-    return UnknownRelationError(
-        f"there is no relation `{name}`",
-        why="no rule or declaration names it",
-        remedy=did_you_mean(name, shown, "declare it with `.decl`, or see `list(db)` for what there is"),
-    )

@@ -21,8 +21,9 @@ from lftj.language.clause import Clause, Parameter, parameters_of
 from lftj.language.reader import QUERY_OPTIONS
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
-from lftj.values.codes import Column, Schema, is_missing
+from lftj.values.codes import is_missing
 from lftj.values.faults import shown, stands_for_null
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null
 from lftj.values.value_type import Misfit

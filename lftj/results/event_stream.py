@@ -41,7 +41,7 @@ from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from scantree.consolidate import runs_of
 from scantree.version import Version

@@ -24,8 +24,8 @@ from lftj.paths import big_counts
 from lftj.program.declare_paths import big_counts_of
 from lftj.results.answers import Answers
 from lftj.values import gate
-from lftj.values.codes import Schema
 from lftj.values.faults import shown
+from lftj.values.schema import Schema
 from lftj.values.type_table import in_dictionary
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from lftj.errors import DataError, MissingKeyError, UnknownColumnError
 from lftj.maintain.report import amount
 from lftj.results.tabular import Held, Tabular
 from lftj.values import gate
-from lftj.values.codes import Schema
 from lftj.values.faults import shown
 from lftj.values.interruptible import interruptible
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
 from scantree.version import Version

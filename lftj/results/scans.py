@@ -34,11 +34,11 @@ from lftj.errors import DataError, UnknownColumnError
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import ANY, SYMBOL
 from lftj.results import monoids, text_order
-from lftj.results.answers import out_of_memory
+from lftj.results.answer_errors import out_of_memory
 from lftj.results.monoids import UserMonoid
 from lftj.store.page_folds import NOTHING, PageFolds
 from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import family_of, in_dictionary, is_nullable, null_rows, storage_of, type_of
 from scantree.memory import ArenaFullError

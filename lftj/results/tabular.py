@@ -22,8 +22,8 @@ import numpy as np
 
 from lftj import arguments
 from lftj.values import gate
-from lftj.values.codes import Column, Schema
 from lftj.values.interruptible import interruptible
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:

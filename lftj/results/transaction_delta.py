@@ -21,10 +21,11 @@ from lftj import html
 from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
+from lftj.results.answer_errors import unknown
 from lftj.results.relation import Relation
 from lftj.results.tabular import Held, Tabular, with_number
 from lftj.store.change import ERASED, INSERTED, Change
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
 Rows = npt.NDArray[np.int64]
@@ -160,8 +161,6 @@ class Deltas(Mapping[str, Delta]):
         return self._made.setdefault(name, Delta(schema, change, self._evaluator.symbols))
 
     def _schema(self, name: str) -> Schema:
-        from lftj.results.answers import unknown
-
         relations = self._evaluator.state.relations
         try:
             return relations[name].schema if name in relations else self._fresh[name]

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from lftj.language.clause import INTERNAL, owner
 from lftj.language.names import COPIES
 from lftj.program.state import State
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 __all__ = ["COPIES", "Catalogue", "Table"]
 

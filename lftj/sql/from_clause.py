@@ -11,7 +11,7 @@ In `using` and `natural` joins a column that both sides have is one column.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -19,15 +19,16 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import renamed
-from lftj.sql.outer_joins import add_apart, outer_join
+from lftj.sql.outer_joins import outer_join, side_of
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.series import series
+from lftj.sql.shared_columns import equality, merge, shared_columns
 from lftj.sql.sql_expressions import holds
 from lftj.sql.view import Rows, column_of
 
 if TYPE_CHECKING:
-    from lftj.sql.select import SelectBlock
+    from lftj.sql.select_block import SelectBlock
 
 
 def add_from(scope: QueryScope, select: exp.Expr) -> None:
@@ -50,11 +51,20 @@ def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) ->
     for table, joined in parts:
         own = [*(table.args.get("joins") or ()), *joined] if isinstance(table, exp.Table) else joined
         if scope.sources and any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in own):
-            add_apart(scope, table, joined)
+            _add_apart(scope, table, joined)
             continue
         add_table(scope, table)
         for join in joined:
             _join(scope, join)
+
+
+def _add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
+    """Add tables whose outer joins are among themselves: a row of one that matches nothing has no null for others."""
+    inner = QueryScope(scope.queries, Beside(scope))
+    add_joined(inner, first, joins)
+    for source in inner.sources:
+        check_name(scope, source, first)
+    side_of(inner, first).add(scope)
 
 
 def _join(scope: QueryScope, join: exp.Join) -> None:
@@ -65,7 +75,10 @@ def _join(scope: QueryScope, join: exp.Join) -> None:
     if (side or kind == "INNER") and not method and not join.args.get("on") and not join.args.get("using"):
         raise without_condition(scope, join)
     if side:
-        outer_join(scope, join, side)
+        right = QueryScope(scope.queries, Beside(scope))
+        if not isinstance(join.this, exp.Lateral):
+            add_table(right, join.this)
+        outer_join(scope, join, side, right)
         return
     before = len(scope.sources)
     add_table(scope, join.this)
@@ -85,70 +98,6 @@ def without_condition(scope: QueryScope, join: exp.Join) -> Exception:
         join.this,
         why="nothing says which rows belong together",
         remedy="add `on a = b` or `using (a)`; `cross join` has each row with each",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class SharedColumn:
-    """A column that both sides of a join have. `source`, `column`: the place of that of the right side."""
-
-    name: str
-    left: list[Case]
-    right: list[Case]
-    source: FromTable
-    column: str
-
-
-def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expr:
-    """The predicate that two values are equal."""
-    return exp.EQ(this=scope.placeholder(left), expression=scope.placeholder(right))
-
-
-def merge(scope: QueryScope, shared: SharedColumn, cases: list[Case]) -> None:
-    """Let one column stand for the two of a join."""
-    scope.merged[shared.name] = cases
-    shared.source.hidden.add(shared.column)
-
-
-def shared_columns(
-    scope: QueryScope,
-    join: exp.Join,
-    left: Sequence[FromTable],
-    right: Sequence[FromTable],
-    merged: dict[str, list[Case]],
-) -> list[SharedColumn]:
-    """The columns that `using` names, or that both sides of a natural join have; `merged`: of joins on the left."""
-    named = [(part.name, part) for part in join.args.get("using") or ()]
-    if str(join.args.get("method") or "").upper() == "NATURAL":
-        own = dict.fromkeys(name for source in left for name in source.columns if name not in source.hidden)
-        named = [(name, join.this) for name in own if any(source.find(name) is not None for source in right)]
-        if not named:
-            raise scope.source.error(
-                "a natural join without a column in common",
-                join.this,
-                why="it joins rows that are alike in the columns that both sides have",
-                remedy="say how with `on`, or write `cross join`",
-            )
-    found = []
-    for name, node in named:
-        kept = merged.get(name.casefold())
-        if kept is None:
-            source, own_name = _side(scope, left, name, node)
-            kept = source.columns[own_name]
-        source, own_name = _side(scope, right, name, node)
-        found.append(SharedColumn(name.casefold(), kept, source.columns[own_name], source, own_name))
-    return found
-
-
-def _side(scope: QueryScope, sources: Sequence[FromTable], name: str, node: exp.Expr) -> tuple[FromTable, str]:
-    found = [(source, own) for source in sources if (own := source.find(name)) is not None and own not in source.hidden]
-    if len(found) == 1:
-        return found[0]
-    raise scope.source.error(
-        f"ambiguous column `{name}`" if found else f"unknown column `{name}`",
-        node,
-        why="a column that a join shares is in one table on each side",
-        remedy=did_you_mean(name, [n for s in sources for n in s.columns], "say with `on` which columns are joined"),
     )
 
 

@@ -20,9 +20,9 @@ from lftj.sql.places import SqlText
 from lftj.sql.question import Answer, Codes, Question
 from lftj.sql.room import Changing
 from lftj.values import gate
-from lftj.values.codes import Column
 from lftj.values.decimal_type import Decimals
 from lftj.values.faults import Fault, stands_for_null
+from lftj.values.schema import Column
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of, without_null
 
 # The codes of a row of which nothing is said; None where a column has no default and admits no null.

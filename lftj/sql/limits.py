@@ -26,6 +26,7 @@ from lftj.sql.heads import QueryHeads
 from lftj.sql.ordering import Ordering
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.windowed_select import window_head
 
@@ -54,8 +55,6 @@ def first_rows(heads: QueryHeads, rows: Rows, order: Ordering) -> Rows:
 
 def first_of_each(scope: QueryScope, found: Derived, order: Ordering) -> Derived:
     """The head with the first rows for each value of the parameters of a query. `scope`: sees the query around."""
-    from lftj.sql.select import Output, SelectBlock, rows_of
-
     assert order.limit is not None, "an offset without a limit is refused"
     outside = len(found.parameters)
     by = tuple(OrderedColumn(outside + item.column, item.descending, item.nulls_first) for item in order.columns)

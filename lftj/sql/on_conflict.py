@@ -30,7 +30,7 @@ from lftj.sql.question import Codes, Question, with_rows
 from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows, replace_rows, shown
 from lftj.sql.update_delete import RowChange
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 from lftj.values.type_table import is_nullable, type_of
 
 # What statements call the rows to be inserted, and what the select over them does: a name that nobody writes.

@@ -10,7 +10,7 @@ from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.question import Answer, Asking, Question, positions
 from lftj.sql.results import SqlResult
 from lftj.sql.view import View
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 
 def asked(database: Answers, question: Question, timeout: float | None, given: Given = NOTHING) -> SqlResult:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.sql.places import SqlText
+from lftj.sql.select_block import Output, SelectBlock
 from lftj.sql.view import Order
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
-    from lftj.sql.select import SelectBlock
 
 
 @dataclass(slots=True)
@@ -42,8 +42,6 @@ class Ordering:
     def _position(
         self, queries: Queries, node: exp.Expr, names: list[str], block: SelectBlock | None, width: int
     ) -> int:
-        from lftj.sql.select import Output
-
         position = position_of(node, width, queries.text)
         if position is not None:
             return position

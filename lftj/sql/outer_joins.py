@@ -23,6 +23,9 @@ from lftj.sql.branches import QueryBody
 from lftj.sql.catalogue import unlike
 from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope
 from lftj.sql.scope import Case
+from lftj.sql.select_block import Output, SelectBlock, rows_of
+from lftj.sql.semi_joins import negative
+from lftj.sql.shared_columns import equality, merge, shared_columns
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
@@ -107,18 +110,17 @@ def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide)
     return _LateralSide(derived, [(FromTable(node.alias, {}), names)], named)
 
 
-def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
-    """Join a table to those of the scope, which has the rows of the join then. `side`: "LEFT", "RIGHT" or "FULL"."""
-    from lftj.sql.from_clause import add_table, equality, merge, shared_columns
+def outer_join(scope: QueryScope, join: exp.Join, side: str, right: QueryScope) -> None:
+    """Join the tables of `right` to those of the scope, which has the rows of the join then.
 
-    right = QueryScope(scope.queries, Beside(scope))
+    `side`: "LEFT", "RIGHT" or "FULL" · of a lateral join `right` is empty, and gets what its subquery gives out.
+    """
     left_side = side_of(scope, join)
     left_side.derived = left_side.beside(partial(_parameter, scope), None)  # what the scope itself calls it
     if isinstance(join.this, exp.Lateral):
         right_side: _JoinSide = _lateral_side(scope, join, side, left_side)
         right_side.show(right, {at: [] for at in range(len(right_side.derived.columns))})
     else:
-        add_table(right, join.this)
         right_side = side_of(right, join)
     made = _Join(scope, join, left_side, right_side)
     made.rules(side)
@@ -133,21 +135,8 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
         merge(scope, shared, kept)
 
 
-def add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
-    """Add tables whose outer joins are among themselves: a row of one that matches nothing has no null for others."""
-    from lftj.sql.from_clause import add_joined, check_name
-
-    inner = QueryScope(scope.queries, Beside(scope))
-    add_joined(inner, first, joins)
-    for source in inner.sources:
-        check_name(scope, source, first)
-    side_of(inner, first).add(scope)
-
-
 def side_of(scope: QueryScope, node: exp.Expr) -> _JoinSide:
     """The tables of a scope as one relation."""
-    from lftj.sql.select import Output, SelectBlock, rows_of
-
     sources = [*scope.sources, *([FromTable(_MERGED, scope.merged)] if scope.merged else [])]
     if len(scope.body.atoms) == 1 and not scope.body.conditions:
         row = scope.body.atoms[0]
@@ -195,8 +184,6 @@ class _Join:
 
     def rules(self, side: str) -> None:
         """Make the rules."""
-        from lftj.sql.from_clause import equality, shared_columns
-
         both = QueryScope(self.outer.queries, Beside(self.outer))
         outside = partial(_parameter, both)
         left = self.sides[0].add(both, outside)
@@ -216,10 +203,6 @@ class _Join:
 
     def _unmatched(self, at: int) -> None:
         """The rows of a side that no row of the other matches."""
-        from lftj.sql.from_clause import equality, shared_columns
-        from lftj.sql.select import SelectBlock, rows_of
-        from lftj.sql.subqueries import negative
-
         scope = QueryScope(self.outer.queries, Beside(self.outer))
         columns = self.sides[at].add(scope, partial(_parameter, scope))
         match = QueryScope(self.outer.queries, scope)  # the columns of the other side are parameters there

@@ -26,8 +26,11 @@ from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.ordering import Ordering, ordering_of
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
-from lftj.sql.select import SelectBlock, block_of, rows_of
+from lftj.sql.scope import Case, Conjunction
+from lftj.sql.select import block_of
+from lftj.sql.select_block import SelectBlock, rows_of
 from lftj.sql.set_operations import set_operation
+from lftj.sql.subqueries import predicate, scalar
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable
@@ -57,7 +60,7 @@ class Queries:
         query = self._plain(query)
         order = ordering_of(query, self.text)
         with self._with(query):
-            block = self._block(query, None) if isinstance(query, exp.Select) else None
+            block = self.block_of(query, None) if isinstance(query, exp.Select) else None
             if block is None:
                 found = self._rows_of(_whole(query), None, distinct=False)
                 order.resolve(self, [column.name for column in found.columns], None)
@@ -109,7 +112,7 @@ class Queries:
         if isinstance(query, exp.Values):
             return values(self, query)
         if isinstance(query, exp.Select):
-            return self.rows_of_block(self._block(query, around), distinct=distinct)
+            return self.rows_of_block(self.block_of(query, around), distinct=distinct)
         raise self.text.unsupported(f"`{query.key}` as a query", query, "write `select`, `values` or a set operation")
 
     def block(self, query: exp.Expr, around: Outside | None) -> SelectBlock | None:
@@ -118,10 +121,11 @@ class Queries:
         if not isinstance(query, exp.Select) or limited(query):
             return None
         with self._with(query):
-            return self._block(query, around)
+            return self.block_of(query, around)
 
-    def _block(self, query: exp.Select, around: Outside | None) -> SelectBlock:
-        return block_of(self, query, around)
+    def block_of(self, query: exp.Select, around: Outside | None, scope: QueryScope | None = None) -> SelectBlock:
+        """The block of a select whose queries of `with` are known; `scope`: sees its tables, if one does."""
+        return block_of(self, query, around, scope=scope)
 
     def rows_of_block(self, block: SelectBlock, *, distinct: bool = False) -> Derived:
         """The head with the rows of a block."""
@@ -164,6 +168,14 @@ class Queries:
         with self._with(inner):
             found = self._rows_of(inner, around, distinct=True)
         return self._each_once(found, functional=True) if len(found.columns) == 1 else found, False
+
+    def scalar_subquery(self, scope: QueryScope, node: exp.Subquery) -> list[Case]:
+        """The value of `(select ...)` in an expression that `scope` sees."""
+        return scalar(scope, node)
+
+    def predicate(self, scope: QueryScope, node: exp.Expr, truth: bool) -> list[Conjunction]:
+        """Where a predicate over a subquery is true or, if not `truth`, false."""
+        return predicate(scope, node, truth)
 
     def _plain(self, query: exp.Expr) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""

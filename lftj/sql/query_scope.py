@@ -206,15 +206,11 @@ class QueryScope:
 
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` as an expression."""
-        from lftj.sql.subqueries import scalar
-
-        return scalar(self, node)
+        return self.queries.scalar_subquery(self, node)
 
     def subquery(self, node: exp.Expr, truth: bool) -> list[Conjunction]:
         """Where a predicate over a subquery is true or, if not `truth`, false."""
-        from lftj.sql.subqueries import predicate
-
-        return predicate(self, node, truth)
+        return self.queries.predicate(self, node, truth)
 
     # Rules
 

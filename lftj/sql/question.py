@@ -29,7 +29,7 @@ from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
-from lftj.results.answers import out_of_memory
+from lftj.results.answer_errors import out_of_memory
 from lftj.sql.catalogue import catalogue_of
 from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
@@ -37,7 +37,7 @@ from lftj.sql.queries import translated
 from lftj.sql.view import Order, View
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import is_nullable, type_of
 from scantree.memory import ArenaFullError
 

@@ -26,7 +26,7 @@ from lftj.sql.heads import or_null
 from lftj.sql.limits import limited
 from lftj.sql.query_scope import Derived
 from lftj.sql.scope import Case
-from lftj.sql.select import Output, SelectBlock, rows_of
+from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.set_operations import operands, unified
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import added, number, product_of

@@ -20,7 +20,7 @@ from lftj.maintain.report import amount
 from lftj.results.relation import SHOWN_ROWS, Relation
 from lftj.results.tabular import Held, Tabular
 from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
 

@@ -34,7 +34,7 @@ from lftj.sql.room import Changing, Session
 from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
 from lftj.sql.view_rules import view_of
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 # What to do instead of a statement that is not supported, by its first word.
 _REMEDIES = {

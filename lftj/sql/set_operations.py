@@ -23,7 +23,7 @@ from lftj.sql.cases import Known, computed, null_case
 from lftj.sql.conversions import common
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
-from lftj.sql.select import Output, SelectBlock, rows_of
+from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import Expressions
 from lftj.sql.view import OutputColumn, Rows
 

@@ -12,8 +12,7 @@ for a parameter that no equality binds, whose values are those of the rows aroun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -22,12 +21,12 @@ from lftj.language.functors import OR_NULL
 from lftj.language.visitors import nodes
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
-from lftj.sql.cases import Known, is_null, joined, not_null, products
+from lftj.sql.cases import Known, is_null, not_null, products
 from lftj.sql.conversions import alike, common
 from lftj.sql.grouping import is_grouped
-from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.semi_joins import negative, positive
 from lftj.sql.sql_expressions import Expressions, holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.windowed_select import has_windows
@@ -48,43 +47,6 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.EQ,
     exp.NEQ: exp.NEQ,
 }
-
-
-# Reading a head
-
-
-def positive(scope: QueryScope, derived: Derived, given: Sequence[ast.Term]) -> list[Conjunction]:
-    """Where the head has a row with the values `given`, which may be variables that it binds."""
-    return [(*literals, ast.Atom(derived.rows.name, (*args, *given))) for literals, args in _read(scope, derived)]
-
-
-def negative(scope: QueryScope, derived: Derived, given: Sequence[ast.Term] | None = None) -> list[Conjunction]:
-    """Where the head has no row with the values `given`, or no row at all."""
-    rest = [ast.Wildcard()] * len(derived.columns) if given is None else given
-    found = []
-    for literals, args in _read(scope, derived):
-        atom = ast.Atom(derived.rows.name, (*args, *rest, *([ast.Wildcard()] if derived.rows.bag else [])))
-        found.append((*literals, ast.Negation(atom)))
-    return found
-
-
-def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, list[ast.Term]]]:
-    """Each way to give the parameters of a head their values, with the literals that bind them."""
-    for chosen in product(*(parameter.outside for parameter in derived.parameters)):
-        literals = joined(*(case.literals for case in chosen))
-        if literals is None:
-            continue
-        args: list[ast.Term] = []
-        for case, parameter in zip(chosen, derived.parameters, strict=True):
-            if case.term is None:
-                # Null that is computed: a variable that is null. Only a head over a domain has it.
-                raise scope.source.unsupported(
-                    f"a subquery over the computed column `{parameter.variable.name}`, which may be null",
-                    None,
-                    "leave null out first, in a subquery of `from`",
-                )
-            args.append(case.term)
-        yield (*literals, *or_null(scope.heads, args)), args
 
 
 # exists, in, any, all

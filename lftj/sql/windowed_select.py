@@ -29,6 +29,8 @@ from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
+from lftj.sql.select_block import Output, SelectBlock, rows_of
+from lftj.sql.sql_expressions import holds
 from lftj.sql.stars import expanded, star_of
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.written_windows import WrittenWindow, written
@@ -37,7 +39,6 @@ from lftj.values.type_table import family_of
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
     from lftj.sql.scope import Case
-    from lftj.sql.select import SelectBlock
 
 
 def has_windows(select: exp.Select) -> bool:
@@ -113,11 +114,8 @@ class WindowedSelect:
 
     def block(self) -> SelectBlock:
         """The block over the head with the values."""
-        from lftj.sql.select import Output, SelectBlock, block_of, rows_of
-        from lftj.sql.sql_expressions import holds
-
         scope = self.scope
-        base = block_of(self.queries, self._rows(), None, scope=self.rows)
+        base = self.queries.block_of(self._rows(), None, scope=self.rows)
         derived = rows_of(self.queries, [base], word="rows")
         rows, places = self._heads(derived)
         source = scope.add(Derived(rows, derived.parameters), "")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lftj.sql.from_clause import append, merged
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.recursive_query import RecursiveQuery
 
@@ -36,8 +37,6 @@ class CommonTable:
 
     def add(self, scope: QueryScope, called: str, columns: Sequence[str], node: exp.Expr) -> None:
         """Add it to the tables of a scope."""
-        from lftj.sql.from_clause import append, merged
-
         names = columns or self.columns
         if self._derived is None and not self.recursive:
             with self.queries.within(self.tables):

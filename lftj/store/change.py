@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from lftj.errors import DataError
 from lftj.store.copies import recount, with_copies
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from scantree.probe import NOTHING
 from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
 from scantree.version import Changes, Version

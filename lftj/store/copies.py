@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.values.faults import NUMBER_MAX
+from lftj.values.codes import NUMBER_MAX
 from scantree.sort import sorting
 from scantree.version import Version
 

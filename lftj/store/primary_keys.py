@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lftj.store.change import ERASE, INSERT, Batch
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from scantree.sort import sort_rows
 
 Rows = npt.NDArray[np.int64]

@@ -39,7 +39,7 @@ from lftj.plan.statistics import Statistics
 from lftj.store.change import ERASED, INSERT, Batch, Change, applied, of_bag
 from lftj.store.copies import counted
 from lftj.store.page_folds import PageFolds
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid, Scan
 from scantree.sort import permuted

@@ -36,7 +36,7 @@ from lftj.program.declare_outputs import CIRCUIT, declared
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
 from lftj.program.strata import Heads
-from lftj.results.answers import unknown
+from lftj.results.answer_errors import unknown
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.streams.circuit import Circuit
@@ -47,8 +47,8 @@ from lftj.streams.idle import passes_on
 from lftj.streams.integral import ascending
 from lftj.streams.operators import Delay, Integrate, Room, Tick, zset_of
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Schema
 from lftj.values.faults import shown
+from lftj.values.schema import Schema
 from scantree.version import Version
 
 

@@ -44,7 +44,7 @@ from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
 from lftj.streams.stream import Stream, stream_of
 from lftj.streams.weighted import WeightedRows, weights_of
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena, ArenaFullError
 

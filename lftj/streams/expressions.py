@@ -22,7 +22,7 @@ from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import from_stored, to_stored
 from lftj.values.value_type import Misfit
 

@@ -19,7 +19,7 @@ from lftj.io.sources import read
 from lftj.streams.operators import Columns, Narrowed, Operator, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 
 class FunctionError(EvaluationError):

@@ -15,7 +15,7 @@ from lftj.language.types import of_class
 from lftj.streams.graph import named_columns
 from lftj.streams.weighted import WeightedRows, as_weights, no_weights
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import of_arrow
 

@@ -20,7 +20,7 @@ from lftj.language.types import of_class
 from lftj.streams.circuit_memory import bytes_of
 from lftj.streams.integral import ascending
 from lftj.streams.operators import Columns, Input, Integrate, Loop, Operator, Room, Tick, Value
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 from lftj.values.type_table import FAMILIES, is_type, type_of
 
 

@@ -26,7 +26,7 @@ from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus, Project
 from lftj.streams.ranking import Neighbour, Ranking, TopK
 from lftj.streams.totals import Total, Totals
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 from lftj.values.type_table import family_of, is_nullable
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from lftj.language.clause import Apply, Clause
 from lftj.streams.integral import Integral, Order, ascending
 from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 Row = tuple[int | float | str, ...]
 

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from lftj.streams.integral import Integral, Order
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 

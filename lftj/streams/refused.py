@@ -29,7 +29,7 @@ from lftj.streams.never import Never, TwoValues, Undefined, UndefinedGroup
 from lftj.streams.ranking import Ranking, TopK
 from lftj.streams.rule_body import ClauseStreams
 from lftj.streams.stream import Stream
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 # What has no value is looked at in all combinations, up to so many in a clause; of more, alone and two by two.
 TOGETHER = 4

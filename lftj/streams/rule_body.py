@@ -19,7 +19,7 @@ from lftj.streams.operators import Columns
 from lftj.streams.ranking import Joined, Ranking, TopK
 from lftj.streams.stream import Stream
 from lftj.streams.totals import Total, Totals
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 
 
 def constant(graph: Graph, rows: Sequence[tuple[int | float | str, ...]], columns: Columns) -> Stream:

@@ -31,7 +31,7 @@ from lftj.streams.ranking import Ranking, TopK
 from lftj.streams.refused import Refused
 from lftj.streams.rule_body import ClauseStreams, constant
 from lftj.streams.stream import Stream
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 
 def from_rules(rules: str | Program) -> Circuit:

@@ -22,7 +22,7 @@ from lftj.streams.functions import applied
 from lftj.streams.integral import ascending
 from lftj.streams.join import LEFT, RIGHT, Join
 from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Negate, Operator, Plus, Project
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 from lftj.values.type_table import is_nullable, with_null
 
 if TYPE_CHECKING:

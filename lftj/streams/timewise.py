@@ -20,7 +20,7 @@ from lftj.streams.join import LEFT, RIGHT
 from lftj.streams.operators import Input, Integrate
 from lftj.streams.sessions import Sessions
 from lftj.streams.windows import Windows
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 
 if TYPE_CHECKING:
     from lftj.streams.stream import On, Stream

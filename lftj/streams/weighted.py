@@ -23,7 +23,7 @@ from lftj.results.relation import Relation
 from lftj.results.tabular import Held, Tabular, with_number
 from lftj.results.transaction_delta import SortedRows
 from lftj.streams.zsets import ZSet, are_small
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lftj.language.clause import Term, Value, Var
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 # What the names of an event's parameters begin with.
 EVENT = "@"

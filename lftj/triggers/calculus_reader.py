@@ -37,7 +37,7 @@ from lftj.triggers.calculus import (
     sums_of,
 )
 from lftj.triggers.syntax_error import parse_tree
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import is_type
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from lftj.triggers.calculus import (
     term_variables,
 )
 from lftj.triggers.computable import INTEGERS
-from lftj.values.codes import Schema
 from lftj.values.decimal_type import DIGITS
+from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, is_nullable
 
 

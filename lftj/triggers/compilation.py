@@ -44,8 +44,8 @@ from lftj.triggers.formulas import number, relations_of
 from lftj.triggers.m3f import formula_text
 from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
 from lftj.triggers.worth_keeping import EventStatistics, map_estimate, parts_worth_keeping
-from lftj.values.codes import Column, Schema
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
+from lftj.values.schema import Column, Schema
 
 Top = tuple[Sequence[Var], Formula]
 # Letters of a map's name that says all events that lead to it.

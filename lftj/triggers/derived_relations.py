@@ -22,7 +22,7 @@ import numpy.typing as npt
 from lftj.evaluate.text_steps import TextColumns
 from lftj.language.clause import Apply, Compare, Term, Value, Var
 from lftj.triggers.algebra import DELETION, INSERTION
-from lftj.values.faults import NUMBER_MAX
+from lftj.values.codes import NUMBER_MAX
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import type_of
 

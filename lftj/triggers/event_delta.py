@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from lftj.language.clause import Var
 from lftj.triggers.algebra import EVENT, Add, AggSum, Cmp, Formula, Lift, Mul, Rel
 from lftj.triggers.formulas import number, relations_of
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 
 
 def parameters(schema: Schema) -> tuple[Var, ...]:

@@ -28,7 +28,7 @@ from lftj.triggers.compilation import compiled
 from lftj.triggers.computable import ARITHMETIC, INTEGERS
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation
 from lftj.triggers.worth_keeping import EventStatistics
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import family_of, in_dictionary, is_nullable
 
 # The names of the maps of a head.

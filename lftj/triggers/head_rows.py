@@ -22,8 +22,7 @@ from lftj.store.change import ERASED, INSERTED, Change
 from lftj.triggers.event_kernel import LOG_TABLE, OLD
 from lftj.triggers.lowered import TablePlace
 from lftj.triggers.maps import LogLines
-from lftj.values.codes import encode_float
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, encode_float
 from lftj.values.type_table import family_of, storage_of, type_of
 from scantree.consolidate import consolidated
 from scantree.sort import sorting

@@ -40,8 +40,8 @@ from lftj.triggers.algebra import (
 from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation, NoEvents
 from lftj.triggers.worth_keeping import EventStatistics
-from lftj.values.codes import Column, Schema
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 

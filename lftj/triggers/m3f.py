@@ -42,7 +42,7 @@ from lftj.triggers.algebra import (
 )
 from lftj.triggers.formulas import variables_of_all
 from lftj.triggers.m3f_final import final_lines
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.spelling import symbol_text
 from lftj.values.type_table import type_of
 

@@ -41,7 +41,7 @@ from lftj.triggers.formulas import binds, is_parameter, renamed, variables_of_al
 from lftj.triggers.m3f import common_type, term_text
 from lftj.triggers.m3f_final import final_of
 from lftj.triggers.syntax_error import parse_tree
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import is_type, to_stored, type_of
 from lftj.values.value_type import Misfit
 

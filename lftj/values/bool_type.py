@@ -34,7 +34,7 @@ class Bool(ValueType):
 
     def parse(self, text: str) -> int:
         if (found := _WORDS.get(text.lower())) is None:
-            raise Misfit(faults.not_spelled(self.name))
+            raise Misfit(faults.not_spelled(self))
         return found
 
     def text(self, value: Any) -> str:

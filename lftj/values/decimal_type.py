@@ -84,7 +84,7 @@ class Decimals(ValueType):
 
     def parse(self, text: str) -> int:
         if not _TEXT.fullmatch(text):
-            raise Misfit(faults.not_spelled(self.name))
+            raise Misfit(faults.not_spelled(self))
         return self._code(decimal.Decimal(text))
 
     def text(self, value: Any) -> str:

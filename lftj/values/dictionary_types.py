@@ -98,7 +98,7 @@ class Uuid(ValueType):
         try:
             return str(uuid.UUID(text))
         except ValueError:
-            raise Misfit(faults.not_spelled(self.name)) from None
+            raise Misfit(faults.not_spelled(self)) from None
 
     def literal(self, value: Any) -> str:
         return f'@"{value}"'
@@ -149,11 +149,11 @@ class Bytes(ValueType):
 
     def parse(self, text: str) -> str:
         if not text.isascii() or len(text) % 2 or " " in text:
-            raise Misfit(faults.not_spelled(self.name))
+            raise Misfit(faults.not_spelled(self))
         try:
             return bytes.fromhex(text).decode("latin-1")
         except ValueError:
-            raise Misfit(faults.not_spelled(self.name)) from None
+            raise Misfit(faults.not_spelled(self)) from None
 
     def text(self, value: bytes) -> str:
         return value.hex()

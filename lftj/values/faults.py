@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.errors import DataError
+from lftj.values.codes import NUMBER_MIN, UNSIGNED_MAX, is_missing
 
 if TYPE_CHECKING:
     from lftj.values.value_type import ValueType
-
-NUMBER_MIN, NUMBER_MAX = -(1 << 63), (1 << 63) - 1
-UNSIGNED_MAX = (1 << 64) - 1
 
 SHOWN_LENGTH = 80
 
@@ -70,21 +68,20 @@ def nan() -> Fault:
     )
 
 
-def not_spelled(type: str) -> Fault:
+def not_spelled(type: ValueType) -> Fault:
     """Text of a file that does not read as the type."""
-    made = _type(type)
-    return Fault(f"is not {made.article}", made.spelled, "correct the value or declare the column `symbol`")
+    return Fault(f"is not {type.article}", type.spelled, "correct the value or declare the column `symbol`")
 
 
-def out_of_range(type: str, value: int | None = None) -> Fault:
+def out_of_range(type: ValueType, value: int | None = None) -> Fault:
     """An integer (or the text of one) that its type cannot hold."""
-    if type == "number" and value is not None and 0 <= value <= UNSIGNED_MAX:
+    if type.family == "number" and value is not None and 0 <= value <= UNSIGNED_MAX:
         remedy = "declare the column `unsigned`"
-    elif type == "unsigned" and value is not None and NUMBER_MIN <= value < 0:
+    elif type.family == "unsigned" and value is not None and NUMBER_MIN <= value < 0:
         remedy = "declare the column `number`"
     else:
         remedy = "declare the column `symbol` or `float`"
-    return Fault(f"does not fit into {type}", _type(type).takes, remedy)
+    return Fault(f"does not fit into {type.family}", type.takes, remedy)
 
 
 def inexact() -> Fault:
@@ -130,33 +127,24 @@ _HELD = (
 )
 
 
-def _type(name: str) -> ValueType:
-    from lftj.values.type_table import type_of
-
-    return type_of(name)
-
-
-def wrong_kind(type: str, kind: str) -> Fault:
+def wrong_kind(type: ValueType, kind: str) -> Fault:
     """A value (or a whole column) of another kind: `kind` is its Python type or Arrow type as the user knows it."""
-    made, word = _type(type), kind.lower()
-    target = made.python
+    word = kind.lower()
     held = next((name for begins, name in _HELD if word.startswith(begins)), "")
-    remedy = f"convert it to {target} first"
+    remedy = f"convert it to {type.python} first"
     if held.startswith("decimal"):  # what DuckDB's sum() gives, for one
-        cast = {"float": "float64 (DOUBLE)", "symbol": "text"}.get(made.family, "int64 (BIGINT)")
+        cast = {"float": "float64 (DOUBLE)", "symbol": "text"}.get(type.family, "int64 (BIGINT)")
         remedy = f"cast it to {cast} first or declare the column `{held}`"
-    elif word == "bytes" and made.family == "symbol":
+    elif word == "bytes" and type.family == "symbol":
         remedy = "decode it to str first, or declare the column `bytes`"
-    elif held and held != made.family:
+    elif held and held != type.family:
         remedy += f" or declare the column `{held}`"
-    return Fault(f"is {with_article(kind)}, not {made.article}", made.takes, remedy)
+    return Fault(f"is {with_article(kind)}, not {type.article}", type.takes, remedy)
 
 
 def of_kind(type: ValueType, value: object) -> Fault:
     """A Python value that a type does not hold: no value at all, or one of another kind."""
-    from lftj.values.codes import is_missing
-
-    return null(type.plain) if is_missing(value) else wrong_kind(type.plain, kind_of(value))
+    return null(type.plain) if is_missing(value) else wrong_kind(type, kind_of(value))
 
 
 def kind_of(value: object) -> str:

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.errors import DataError
-from lftj.values.codes import Column, Schema
 from lftj.values.faults import ValueMisfitError, shown
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import UNKNOWN, SymbolTable
 from lftj.values.type_table import in_dictionary, null_rows, to_stored, type_of
 from lftj.values.value_type import Misfit

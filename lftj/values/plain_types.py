@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.values import codes as maps
 from lftj.values import faults
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
 from lftj.values.spelling import float_text
 from lftj.values.value_type import FLOAT, NUMBER, UNSIGNED, Misfit, Read, ValueType
 
@@ -62,16 +62,16 @@ class Number(_Numeric):
             raise self.wrong(value)
         integer = operator.index(value)
         if not NUMBER_MIN <= integer <= NUMBER_MAX:
-            raise Misfit(faults.out_of_range(NUMBER, integer))
+            raise Misfit(faults.out_of_range(self, integer))
         return integer
 
     def shown(self, stored: int) -> int:
         return int(stored)
 
     def parse(self, text: str) -> int:
-        integer = _integer(text, NUMBER)
+        integer = _integer(text, self)
         if not NUMBER_MIN <= integer <= NUMBER_MAX:
-            raise Misfit(faults.out_of_range(NUMBER, integer))
+            raise Misfit(faults.out_of_range(self, integer))
         return integer
 
     def arrow_type(self) -> pa.DataType:
@@ -103,18 +103,18 @@ class Unsigned(_Numeric):
             raise self.wrong(value)
         integer = operator.index(value)
         if not 0 <= integer <= UNSIGNED_MAX:
-            raise Misfit(faults.out_of_range(UNSIGNED, integer))
+            raise Misfit(faults.out_of_range(self, integer))
         return integer + NUMBER_MIN
 
     def shown(self, stored: int) -> int:
         return int(stored) - NUMBER_MIN
 
     def parse(self, text: str) -> int:
-        integer = _integer(text, UNSIGNED)
+        integer = _integer(text, self)
         if text.startswith("-") and not integer:
-            raise Misfit(faults.not_spelled(UNSIGNED))
+            raise Misfit(faults.not_spelled(self))
         if not 0 <= integer <= UNSIGNED_MAX:
-            raise Misfit(faults.out_of_range(UNSIGNED, integer))
+            raise Misfit(faults.out_of_range(self, integer))
         return integer + NUMBER_MIN
 
     def literal(self, value: Any) -> str:
@@ -150,7 +150,7 @@ class Float(_Numeric):
 
     def parse(self, text: str) -> int:
         if not _FLOAT.fullmatch(text):
-            raise Misfit(faults.nan() if _NAN.fullmatch(text) else faults.not_spelled(FLOAT))
+            raise Misfit(faults.nan() if _NAN.fullmatch(text) else faults.not_spelled(self))
         value = float(text)
         if math.isinf(value) and "i" not in text.lower():
             raise Misfit(faults.float_overflow())
@@ -211,7 +211,7 @@ class Float(_Numeric):
         return result
 
 
-def _integer(text: str, type: str) -> int:
+def _integer(text: str, type: ValueType) -> int:
     """The integer that a text writes in decimal digits."""
     if not _INTEGER.fullmatch(text):
         raise Misfit(faults.not_spelled(type))

@@ -139,7 +139,7 @@ class Date(_Time):
                 return dt.date.fromisoformat(text).toordinal() - _EPOCH_DAY
             except ValueError:
                 raise Misfit(faults.Fault("is no day of the calendar", self.takes, "correct the value")) from None
-        raise Misfit(faults.not_spelled(self.name))
+        raise Misfit(faults.not_spelled(self))
 
     def literal(self, value: Any) -> str:
         return f"@{value}"
@@ -247,7 +247,7 @@ class Timestamp(_Time):
     def parse(self, text: str) -> int:
         found = _TIMESTAMP.fullmatch(text)
         if found is None:
-            raise Misfit(faults.not_spelled(self.name))
+            raise Misfit(faults.not_spelled(self))
         part = (found["part"] or "").ljust(6, "0")
         if part[6:].strip("0"):
             raise Misfit(_finer())
@@ -356,7 +356,7 @@ class Duration(_Time):
         if any(c.isdigit() for c in text):
             found = _DURATION.fullmatch(text) or _ISO.fullmatch(text) or _CLOCK.fullmatch(text)
         if found is None:
-            raise Misfit(faults.not_spelled(self.name))
+            raise Misfit(faults.not_spelled(self))
         parts = found.groupdict()
         part = (parts.pop("part") or "").ljust(6, "0")
         if part[6:].strip("0"):

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN, Fault
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
+from lftj.values.faults import Fault
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from typing import Any
 import lftj
 from lftj.language.clause import Aggregate, BodyAtom, Clause, Compare, Term, Value, Var
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 __all__ = ["Compare", "Value", "add", "aggregate", "folded", "grouped", "result_type"]
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import lftj
 from lftj.errors import EvaluationError, MemoryLimitError
 from lftj.store.page_folds import PageFolds
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
+from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
 from tests.conftest import JIT, examples
 
 Row = tuple[Any, ...]

@@ -11,8 +11,8 @@ import pytest
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.io.staging import Loaded
-from lftj.values.codes import Column, Schema
 from lftj.values.gate import to_rows
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 
 

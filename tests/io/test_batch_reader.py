@@ -14,7 +14,7 @@ import lftj
 from lftj import streams
 from lftj.io.batch_reader import BatchReader
 from lftj.io.sources import read
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 
 SCHEMA = Schema("s", (Column("a", "number"), Column("t", "symbol"), Column("f", "float"), Column("u", "unsigned")))

@@ -16,9 +16,9 @@ from lftj.io.fields import numeric_codes, text_value
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.io.write import write
-from lftj.values.codes import Column, Schema
 from lftj.values.faults import Fault
 from lftj.values.gate import encode_row, to_arrow, to_numpy, to_pandas, to_polars, to_rows
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 from tests.conftest import examples
 

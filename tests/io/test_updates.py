@@ -18,7 +18,7 @@ from lftj.io.change_file import (
     change_line,
     transactions,
 )
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 SCHEMAS = {
     "p": Schema("p", (Column("s", "symbol"), Column("n", "number"), Column("f", "float"), Column("t", "symbol"))),

@@ -18,8 +18,8 @@ import pytest
 from lftj.errors import DataError
 from lftj.io.write import UnwritableFileError, write
 from lftj.io.write_text import UnwritableTextError
-from lftj.values.codes import Column, Schema
 from lftj.values.gate import encode_row
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 
 SCHEMA = Schema(

@@ -6,7 +6,7 @@ import pytest
 
 from lftj.errors import ProgramError
 from lftj.language import Apply, CheckedProgram, Clause, Value, Var, check, check_query, parse
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 
 EDGE = ".decl edge(src:number, dst:number)\n"
 

@@ -21,9 +21,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_bridge.doors import alive
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.local import InProcess
-from spark_bridge.nursery import alive
 from spark_bridge.partition import FAULTS
 from spark_bridge.preflight import missing
 from tests.conftest import JIT, ROOT

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from spark_bridge import holder
+from spark_bridge.doors import alive
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import Processes
-from spark_bridge.nursery import alive
 from spark_bridge.partition import FAULTS
 from tests.spark.graph import Graph
 

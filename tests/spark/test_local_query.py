@@ -21,17 +21,17 @@ import pytest
 
 import lftj
 from lftj.errors import ArgumentError, EvaluationError
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from spark_bridge import __main__ as command
 from spark_bridge import local
 from spark_bridge.bridge_errors import BatchError, PlanError, SetupError, StateError
+from spark_bridge.doors import alive, node_folder
 from spark_bridge.driver import Partitioned
 from spark_bridge.holder import HolderDiedError
 from spark_bridge.keys import canonical
 from spark_bridge.local import InProcess
 from spark_bridge.local_query import LocalQuery
 from spark_bridge.local_tables import arrow_of
-from spark_bridge.nursery import alive, node_folder
 from tests.conftest import ROOT
 from tests.spark.graph import OUTPUTS, PROGRAM, Graph
 from tests.spark.twin import rows_of
@@ -139,7 +139,7 @@ def test_what_is_refused_leaves_nothing(short: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_process_that_dies_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "start", lambda *_: subprocess.Popen(["true"]))
+    monkeypatch.setattr(local, "start_nursery", lambda *_: subprocess.Popen(["true"]))
     monkeypatch.setattr(local, "ask", lambda requests, **_: [None] * len(requests))
     with pytest.raises(HolderDiedError, match="process that holds partition 0 ended in the middle of its work"):
         Graph().create(local.Processes(), tmp_path / "q")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.keys import Keyed, hash_column
 from spark_bridge.placement import Placement, choose_share, key_work, loads, place

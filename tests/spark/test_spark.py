@@ -23,9 +23,9 @@ from spark_bridge import __main__ as command
 from spark_bridge import example
 from spark_bridge import spark as on_spark
 from spark_bridge.bridge_errors import BatchError, PlanError
+from spark_bridge.doors import node_folder
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.local import InProcess
-from spark_bridge.nursery import node_folder
 from spark_bridge.preflight import missing
 from spark_bridge.spark_query import SparkQuery
 from tests.conftest import JIT, ROOT
@@ -207,10 +207,11 @@ def test_a_holder_that_was_suspended_finishes_late(spark: Any, faults: Path, tmp
     until = time.monotonic() + 120
     while (faults / "output-0-stop").exists() and time.monotonic() < until:
         time.sleep(0.05)
+    assert [path.suffix for path in faults.glob("output-0-stop*")] == [f".{stopped}"], "the one that stopped"
     other = SparkQuery.open(spark, tmp_path / "q")
     both.query, first = other, both.query
     done = other.apply(changes, batch_id="lost")  # another driver goes on
-    assert not done.repeated
+    assert not done.repeated, f"{stopped} is {Path(f'/proc/{stopped}/stat').read_text().split()[2]}, {both.holders()}"
     both.check()
     os.kill(stopped, signal.SIGCONT)
     thread.join(120)

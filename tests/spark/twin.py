@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import lftj
 from lftj.language.clause import INTERNAL
-from lftj.values.codes import Schema
+from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.driver import Executor, Partitioned
 from spark_bridge.emit import copy_names, program_text

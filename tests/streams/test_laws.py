@@ -26,7 +26,7 @@ from lftj.streams.operators import Tick
 from lftj.streams.timed import TimedChange, TimedJoin
 from lftj.streams.totals import Total, Totals
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Column
+from lftj.values.schema import Column
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.streams import recipes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.errors import ProgramError
@@ -30,7 +30,8 @@ from lftj.triggers.compilation import compiled
 from lftj.triggers.m3f import statement_lines, text
 from lftj.triggers.m3f_reader import parsed
 from lftj.triggers.maps import Maps
-from lftj.values.codes import Column, Schema
+from lftj.values.schema import Column, Schema
+from tests.conftest import examples
 from tests.triggers.plain_triggers import PlainMaps
 from tests.triggers.random_queries import SCHEMA, SETS, const, queries, streams, var
 
@@ -56,14 +57,14 @@ def test_orders_and_lines_print_the_four_insertion_triggers_of_the_paper():
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, 15)
 @given(st.lists(queries(atoms=3), min_size=1, max_size=3), st.booleans())
 def test_programs_are_read_as_they_were_written(several, naive):
     program = compiled({f"q{i}": query for i, query in enumerate(several)}, {**SCHEMA, **SETS}, naive=naive)
     assert parsed(text(program)) == program
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20, 5)
 @given(queries(atoms=2), streams())
 def test_a_program_read_from_text_keeps_the_same_maps(query, stream):
     program = compiled({"q": query}, {**SCHEMA, **SETS})
@@ -105,7 +106,7 @@ formulas = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, 30)
 @given(formulas)
 def test_any_formula_is_read_as_it_was_written(formula):
     """Names that are no identifiers, typed constants, functors, nested products and sums of none or one."""
@@ -183,7 +184,7 @@ finals = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, 20)
 @given(finals)
 def test_what_is_worked_out_after_an_event_is_read_as_it_was_written(final):
     maps = {name: MapDefinition(name, (), Mul()) for name in ("a map", "q", "low", "run")}

@@ -40,7 +40,7 @@ class Romans(ValueType):
             while rest.startswith(digit):
                 rest, total = rest[len(digit):], total + worth
         if rest or not total or self.shown(total) != text:
-            raise Misfit(faults.not_spelled(self.name))
+            raise Misfit(faults.not_spelled(self))
         return total
 
     def arrow_type(self):

@@ -14,13 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.values import faults
-from lftj.values.codes import (
-    KEY_MAX,
-    KEY_MIN,
-    Column,
-    Schema,
-    as_codes,
-)
+from lftj.values.codes import KEY_MAX, KEY_MIN, as_codes
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import from_stored as from_code
 from lftj.values.type_table import to_code, to_stored, type_of
 from lftj.values.value_type import Misfit
@@ -107,27 +102,27 @@ def test_floats_and_exact_integers_are_floats(value):
 
 
 MISFITS = [
-    (True, "number", faults.wrong_kind("number", "bool")),
-    (np.bool_(False), "unsigned", faults.wrong_kind("unsigned", "bool")),
-    (True, "float", faults.wrong_kind("float", "bool")),
-    (1.0, "number", faults.wrong_kind("number", "float")),
-    ("1", "number", faults.wrong_kind("number", "str")),
-    (b"1", "unsigned", faults.wrong_kind("unsigned", "bytes")),
-    (Decimal(1), "number", faults.wrong_kind("number", "Decimal")),
-    (Decimal(1), "float", faults.wrong_kind("float", "Decimal")),
-    (Fraction(1, 2), "float", faults.wrong_kind("float", "Fraction")),
-    (np.longdouble(1), "float", faults.wrong_kind("float", "longdouble")),
-    (1j, "float", faults.wrong_kind("float", "complex")),
-    (datetime.date(2020, 1, 1), "number", faults.wrong_kind("number", "date")),
+    (True, "number", faults.wrong_kind(type_of("number"), "bool")),
+    (np.bool_(False), "unsigned", faults.wrong_kind(type_of("unsigned"), "bool")),
+    (True, "float", faults.wrong_kind(type_of("float"), "bool")),
+    (1.0, "number", faults.wrong_kind(type_of("number"), "float")),
+    ("1", "number", faults.wrong_kind(type_of("number"), "str")),
+    (b"1", "unsigned", faults.wrong_kind(type_of("unsigned"), "bytes")),
+    (Decimal(1), "number", faults.wrong_kind(type_of("number"), "Decimal")),
+    (Decimal(1), "float", faults.wrong_kind(type_of("float"), "Decimal")),
+    (Fraction(1, 2), "float", faults.wrong_kind(type_of("float"), "Fraction")),
+    (np.longdouble(1), "float", faults.wrong_kind(type_of("float"), "longdouble")),
+    (1j, "float", faults.wrong_kind(type_of("float"), "complex")),
+    (datetime.date(2020, 1, 1), "number", faults.wrong_kind(type_of("number"), "date")),
     (None, "number", faults.null("number")),
     (pd.NA, "float", faults.null("float")),
     (pd.NaT, "number", faults.null("number")),
     (math.nan, "float", faults.nan()),
-    (math.nan, "number", faults.wrong_kind("number", "float")),
-    (2**63, "number", faults.out_of_range("number", 2**63)),
-    (-(2**63) - 1, "number", faults.out_of_range("number", -(2**63) - 1)),
-    (-1, "unsigned", faults.out_of_range("unsigned", -1)),
-    (2**64, "unsigned", faults.out_of_range("unsigned", 2**64)),
+    (math.nan, "number", faults.wrong_kind(type_of("number"), "float")),
+    (2**63, "number", faults.out_of_range(type_of("number"), 2**63)),
+    (-(2**63) - 1, "number", faults.out_of_range(type_of("number"), -(2**63) - 1)),
+    (-1, "unsigned", faults.out_of_range(type_of("unsigned"), -1)),
+    (2**64, "unsigned", faults.out_of_range(type_of("unsigned"), 2**64)),
     (2**53 + 1, "float", faults.inexact()),
     (10**400, "float", faults.inexact()),
 ]
@@ -145,8 +140,8 @@ def test_texts_are_str_that_utf8_can_hold():
     assert to_stored("naïve 😀\x00", "symbol") == "naïve 😀\x00"
     assert type(to_stored(np.str_("a"), "symbol")) is str
     for value, fault in [
-        (b"a", faults.wrong_kind("symbol", "bytes")),
-        (1, faults.wrong_kind("symbol", "int")),
+        (b"a", faults.wrong_kind(type_of("symbol"), "bytes")),
+        (1, faults.wrong_kind(type_of("symbol"), "int")),
         (None, faults.null("symbol")),
         ("\ud800", faults.surrogate()),
     ]:
@@ -174,27 +169,35 @@ def test_fault_texts():
         "drop or replace the NaN values",
     )
     spelled = "correct the value or declare the column `symbol`"
-    assert faults.not_spelled("number") == (
+    assert faults.not_spelled(type_of("number")) == (
         "is not a number",
         f"{number}: digits, an optional '-', nothing else",
         spelled,
     )
-    assert faults.not_spelled("unsigned") == ("is not an unsigned", f"{unsigned}: digits, nothing else", spelled)
-    assert faults.not_spelled("float") == (
+    assert faults.not_spelled(type_of("unsigned")) == (
+        "is not an unsigned",
+        f"{unsigned}: digits, nothing else",
+        spelled,
+    )
+    assert faults.not_spelled(type_of("float")) == (
         "is not a float",
         "a float is written like 15, -1.5, 2e-3 or inf, without spaces or a leading '+'",
         spelled,
     )
-    assert faults.out_of_range("number", 2**63) == ("does not fit into number", number, "declare the column `unsigned`")
+    assert faults.out_of_range(type_of("number"), 2**63) == (
+        "does not fit into number",
+        number,
+        "declare the column `unsigned`",
+    )
     other = "declare the column `symbol` or `float`"
-    assert faults.out_of_range("number", 2**64) == ("does not fit into number", number, other)
-    assert faults.out_of_range("number") == ("does not fit into number", number, other)
-    assert faults.out_of_range("unsigned", -1) == (
+    assert faults.out_of_range(type_of("number"), 2**64) == ("does not fit into number", number, other)
+    assert faults.out_of_range(type_of("number")) == ("does not fit into number", number, other)
+    assert faults.out_of_range(type_of("unsigned"), -1) == (
         "does not fit into unsigned",
         unsigned,
         "declare the column `number`",
     )
-    assert faults.out_of_range("unsigned", 2**64) == ("does not fit into unsigned", unsigned, other)
+    assert faults.out_of_range(type_of("unsigned"), 2**64) == ("does not fit into unsigned", unsigned, other)
     assert faults.inexact() == (
         "is not exact as a float",
         "a float holds integers exactly up to 2**53",
@@ -211,32 +214,32 @@ def test_fault_texts():
         "a symbol holds no lone surrogates",
         "encode the text again, with errors='replace'",
     )
-    assert faults.wrong_kind("number", "bool") == (
+    assert faults.wrong_kind(type_of("number"), "bool") == (
         "is a bool, not a number",
         number,
         "convert it to int first or declare the column `bool`",
     )
-    assert faults.wrong_kind("unsigned", "float") == (
+    assert faults.wrong_kind(type_of("unsigned"), "float") == (
         "is a float, not an unsigned",
         unsigned,
         "convert it to int first or declare the column `float`",
     )
-    assert faults.wrong_kind("float", "string") == (
+    assert faults.wrong_kind(type_of("float"), "string") == (
         "is a string, not a float",
         real,
         "convert it to float first or declare the column `symbol`",
     )
-    assert faults.wrong_kind("symbol", "int64") == (
+    assert faults.wrong_kind(type_of("symbol"), "int64") == (
         "is an int64, not a symbol",
         text,
         "convert it to str first or declare the column `number`",
     )
-    assert faults.wrong_kind("symbol", "bytes") == (
+    assert faults.wrong_kind(type_of("symbol"), "bytes") == (
         "is bytes, not a symbol",
         text,
         "decode it to str first, or declare the column `bytes`",
     )
-    assert faults.wrong_kind("number", "date32[day]") == (
+    assert faults.wrong_kind(type_of("number"), "date32[day]") == (
         "is a date32[day], not a number",
         number,
         "convert it to int first or declare the column `date`",

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lftj.values import gate
-from lftj.values.codes import Column, Schema
 from lftj.values.faults import ValueMisfitError
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 
 MIXED = Schema("r", (Column("a", "number"), Column("b", "unsigned"), Column("c", "float"), Column("d", "symbol")))

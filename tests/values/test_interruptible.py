@@ -15,7 +15,8 @@ import pytest
 import lftj
 from lftj.values import gate, interruptible
 from lftj.values import symbols as symbol_table
-from lftj.values.codes import Column, Schema, encode_float
+from lftj.values.codes import encode_float
+from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 
 ROWS = [(f"n{i}", i) for i in (3, 1, 2)]

@@ -1,0 +1,46 @@
+"""Reading the head of a subquery: where it has a row for the values of the query around, and where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from lftj.language import ast
+from lftj.sql.cases import joined
+from lftj.sql.heads import or_null
+from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.scope import Conjunction
+
+
+def positive(scope: QueryScope, derived: Derived, given: Sequence[ast.Term]) -> list[Conjunction]:
+    """Where the head has a row with the values `given`, which may be variables that it binds."""
+    return [(*literals, ast.Atom(derived.rows.name, (*args, *given))) for literals, args in _read(scope, derived)]
+
+
+def negative(scope: QueryScope, derived: Derived, given: Sequence[ast.Term] | None = None) -> list[Conjunction]:
+    """Where the head has no row with the values `given`, or no row at all."""
+    rest = [ast.Wildcard()] * len(derived.columns) if given is None else given
+    found = []
+    for literals, args in _read(scope, derived):
+        atom = ast.Atom(derived.rows.name, (*args, *rest, *([ast.Wildcard()] if derived.rows.bag else [])))
+        found.append((*literals, ast.Negation(atom)))
+    return found
+
+
+def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, list[ast.Term]]]:
+    """Each way to give the parameters of a head their values, with the literals that bind them."""
+    for chosen in product(*(parameter.outside for parameter in derived.parameters)):
+        literals = joined(*(case.literals for case in chosen))
+        if literals is None:
+            continue
+        args: list[ast.Term] = []
+        for case, parameter in zip(chosen, derived.parameters, strict=True):
+            if case.term is None:
+                # Null that is computed: a variable that is null. Only a head over a domain has it.
+                raise scope.source.unsupported(
+                    f"a subquery over the computed column `{parameter.variable.name}`, which may be null",
+                    None,
+                    "leave null out first, in a subquery of `from`",
+                )
+            args.append(case.term)
+        yield (*literals, *or_null(scope.heads, args)), args
