@@ -38,7 +38,7 @@ import numpy as np
 from lftj import arguments
 from lftj.errors import DataError, DataWarning, Diagnostic, TransactionError, UnknownRelationError
 from lftj.evaluate.key_conflicts import derivation
-from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
+from lftj.io.changes import rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
 from lftj.language.null import is_without_null
@@ -55,7 +55,7 @@ from lftj.program.state import State
 from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
-from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
+from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, few_rows, of_bag
 from lftj.store.copies import missing as missing_copies
 from lftj.store.primary_keys import replacing
 from lftj.store.stored import StoredRelation

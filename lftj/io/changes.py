@@ -1,8 +1,4 @@
-"""Rows for a transaction: whatever a load reads, with a short way for a few rows.
-
-A transaction often is one row, and setting up a reader takes longer than everything else it needs. So a few tuples of
-values of exactly the column's types, and arrays of int64 for relations of numbers, are turned into codes here; anything
-else, and anything that is wrong, goes to the readers of `lftj.io`, whose messages say what it is.
+"""Rows for a transaction: whatever a load reads (a few tuples have a shorter way, `lftj.store.change.few_rows`).
 
 Rows to erase intern nothing: a text that the symbol table does not know is in no row. Such rows are told apart, with
 their texts.
@@ -10,7 +6,6 @@ their texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,8 +15,7 @@ from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.values.schema import Schema
 from lftj.values.symbols import NULL, UNKNOWN, SymbolTable
-from lftj.values.type_table import from_stored, in_dictionary, to_stored
-from lftj.values.value_type import Misfit
+from lftj.values.type_table import from_stored, in_dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +23,6 @@ if TYPE_CHECKING:
     from lftj.io.rejects import Rejects
 
 Rows = NDArray[np.int64]
-FEW = 64
 
 
 class Given(NamedTuple):
@@ -43,44 +36,6 @@ class Given(NamedTuple):
     rejects: Rejects | None = None
     absent: tuple[object, ...] | None = None
     note: str = ""
-
-
-def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[[str], int]) -> Rows | None:
-    """The codes int64[arity, n] of a small or plain source; None if the readers have to look at it.
-
-    `types` are the columns', `numbers` says that all of them are numbers. `code` gives the code of a text, once all
-    rows are known to be good; `UNKNOWN` sends the source to the readers, too.
-    """
-    arity = len(types)
-    kind = type(source)
-    if kind is np.ndarray:
-        plain = numbers and arity and source.ndim == 2 and source.shape[1] == arity and source.dtype == np.int64
-        return source.T.copy() if plain else None
-    if (kind is not list and kind is not tuple) or not 0 < len(source) <= FEW or not arity:
-        return None
-    for row in source:
-        if (type(row) is not tuple and type(row) is not list) or len(row) != arity:
-            return None
-    if numbers:
-        for row in source:
-            for value in row:
-                if type(value) is not int:
-                    return None
-        try:
-            if len(source) == 1:
-                return np.array(source[0], np.int64).reshape(arity, 1)
-            return np.array(source, np.int64).T.copy()
-        except OverflowError:
-            return None
-    try:
-        checked = [[to_stored(v, t) for v, t in zip(r, types, strict=True)] for r in source]
-    except Misfit:
-        return None
-    codes = [[code(v) if isinstance(v, str) else v for v in row] for row in checked]
-    columns = list(zip(*codes, strict=True))
-    if any(in_dictionary(t) and UNKNOWN in column for t, column in zip(types, columns, strict=True)):
-        return None
-    return np.array(columns, np.int64)
 
 
 def rows_to_insert(source: Any, schema: Schema, symbols: SymbolTable, options: ReadOptions) -> Given:

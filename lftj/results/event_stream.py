@@ -29,13 +29,13 @@ from lftj import arguments
 from lftj.errors import DataError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.io.change_feed import meaning
-from lftj.io.changes import few_rows, rows_to_insert
+from lftj.io.changes import rows_to_insert
 from lftj.io.read_options import DEFAULTS
 from lftj.maintain.streams import Streams
 from lftj.program.state import State
 from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
-from lftj.store.change import ERASE, INSERT, Batch, Rows
+from lftj.store.change import ERASE, INSERT, Batch, Rows, few_rows
 from lftj.store.copies import copies_of, walked
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents

@@ -24,9 +24,9 @@ change; the empty change has no rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ import numpy.typing as npt
 from lftj.errors import DataError
 from lftj.store.copies import recount, with_copies
 from lftj.values.schema import Schema
+from lftj.values.symbols import UNKNOWN
+from lftj.values.type_table import in_dictionary, to_stored
+from lftj.values.value_type import Misfit
 from scantree.probe import NOTHING
 from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
 from scantree.version import Changes, Version
@@ -43,6 +46,8 @@ Kinds = npt.NDArray[np.int8]
 
 INSERT, ERASE, UPSERT, COPIES = 1, -1, 2, 3
 INSERTED, ERASED = 1, -1
+# Rows of a source up to which they are read one by one.
+FEW_GIVEN = 64
 _ONE = {1: np.array([1], np.int8), -1: np.array([-1], np.int8)}
 
 
@@ -140,6 +145,48 @@ class Batch(NamedTuple):
         if self.kinds is not None and self.op == INSERT:
             return np.compress(self.kinds == ERASE, self.rows, axis=1)
         return self.rows if self.op == ERASE else None
+
+
+def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[[str], int]) -> Rows | None:
+    """The codes int64[arity, n] of a small or plain source; None if the readers of `lftj.io` have to look at it.
+
+    A transaction often is one row, and setting up a reader takes longer than everything else it needs. So a few tuples
+    of values of exactly the column's types, and arrays of int64 for relations of numbers, are turned into codes here;
+    anything else, and anything that is wrong, goes to the readers, whose messages say what it is.
+
+    `types` are the columns', `numbers` says that all of them are numbers. `code` gives the code of a text, once all
+    rows are known to be good; `UNKNOWN` sends the source to the readers, too.
+    """
+    arity = len(types)
+    kind = type(source)
+    if kind is np.ndarray:
+        plain = numbers and arity and source.ndim == 2 and source.shape[1] == arity and source.dtype == np.int64
+        return source.T.copy() if plain else None
+    if (kind is not list and kind is not tuple) or not 0 < len(source) <= FEW or not arity:
+        return None
+    for row in source:
+        if (type(row) is not tuple and type(row) is not list) or len(row) != arity:
+            return None
+    if numbers:
+        for row in source:
+            for value in row:
+                if type(value) is not int:
+                    return None
+        try:
+            if len(source) == 1:
+                return np.array(source[0], np.int64).reshape(arity, 1)
+            return np.array(source, np.int64).T.copy()
+        except OverflowError:
+            return None
+    try:
+        checked = [[to_stored(v, t) for v, t in zip(r, types, strict=True)] for r in source]
+    except Misfit:
+        return None
+    codes = [[code(v) if isinstance(v, str) else v for v in row] for row in checked]
+    columns = list(zip(*codes, strict=True))
+    if any(in_dictionary(t) and UNKNOWN in column for t, column in zip(types, columns, strict=True)):
+        return None
+    return np.array(columns, np.int64)
 
 
 def of_bag(schema: Schema, batch: Batch) -> Batch:
