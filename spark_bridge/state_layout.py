@@ -6,8 +6,9 @@ nothing is known, by their hash.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -21,6 +22,9 @@ from spark_bridge.placement import Placement
 from spark_bridge.plan import ALL, Copy, PartitionPlan, StagedPlan
 from spark_bridge.stages import make_stages
 from spark_bridge.store import Body
+
+# So many are kept: making one plans a program, and partitions, versions and drivers of a process ask for the same.
+KEPT_LAYOUTS = 16
 
 
 class StageLayout:
@@ -90,17 +94,8 @@ class StateLayout:
     @staticmethod
     def of(query: Body, base: Body) -> StateLayout:
         """The layout that a base commit describes."""
-        chosen = base["layout"]
-        plan = make_stages(
-            query["program"],
-            outputs=query["outputs"],
-            replicate=query["replicate"],
-            second=chosen["second"],
-            rows=chosen["rows"],
-            partitions=chosen["placement"]["partitions"],
-            single=not chosen.get("staged"),
-        )
-        return StateLayout(plan, Placement.from_json(chosen["placement"]), query["maintain"])
+        named = {name: query[name] for name in ("program", "outputs", "replicate", "maintain")}
+        return _layout(json.dumps([named, base["layout"]]))
 
     def stage_of(self, name: str) -> StageLayout:
         """The layout of the stage that answers for a relation, or sends it on."""
@@ -109,3 +104,19 @@ class StateLayout:
     def schema(self, name: str) -> Schema:
         """The schema of a relation that can be asked for, or is sent on."""
         return self.stage_of(name).schemas[name]
+
+
+@lru_cache(KEPT_LAYOUTS)
+def _layout(described: str) -> StateLayout:
+    """The layout of the part of a query, and of a base, that it follows from."""
+    query, chosen = json.loads(described)
+    plan = make_stages(
+        query["program"],
+        outputs=query["outputs"],
+        replicate=query["replicate"],
+        second=chosen["second"],
+        rows=chosen["rows"],
+        partitions=chosen["placement"]["partitions"],
+        single=not chosen.get("staged"),
+    )
+    return StateLayout(plan, Placement.from_json(chosen["placement"]), query["maintain"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, ProgramError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _END = r"(?![A-Za-z0-9_?])"  # of a word
+# So many texts of at most such a length are kept parsed: partitions, branches and tests read the same again and again.
+KEPT_TEXTS, KEPT_LENGTH = 64, 10_000
 
 
 def _words(names: Iterable[str]) -> str:
@@ -79,6 +81,11 @@ def parse(text: str, source: str = "<rules>") -> ast.Program:
     Raises ProgramError with every syntax error of the text. Whether the program makes sense is the checker's
     business.
     """
+    return _parsed(text, source) if len(text) <= KEPT_LENGTH else _parsed.__wrapped__(text, source)
+
+
+@lru_cache(KEPT_TEXTS)
+def _parsed(text: str, source: str) -> ast.Program:
     program, findings, _ = parse_pieces(text, source)
     if findings:
         raise ProgramError(findings)

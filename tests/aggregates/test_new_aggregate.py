@@ -10,7 +10,7 @@ import lftj
 from lftj.evaluate.accumulators import COUNT, RESULTS
 from lftj.evaluate.group_scan import ROW_FOLDS, InOrder
 from lftj.language.aggregate_specs import AGGREGATES, AggregateSpec
-from lftj.language.parse import _lark, parse
+from lftj.language.parse import _lark, _parsed, parse
 from lftj.language.types import ADDED, NUMBER, SYMBOL
 from lftj.results.monoids import BUILT_IN
 
@@ -25,8 +25,10 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(AGGREGATES, "longest", longest)
     monkeypatch.setitem(ROW_FOLDS, "longest", InOrder(lambda texts: max(texts, key=len)))
     _lark.cache_clear()
+    _parsed.cache_clear()
     yield
     _lark.cache_clear()
+    _parsed.cache_clear()
 
 
 PROGRAM = """
