@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import lftj
+from tests.duckdb_databases import duckdb_database
 
-duckdb = pytest.importorskip("duckdb")
 sqlglot = pytest.importorskip("sqlglot")
 
 from lftj.sql.catalogue import catalogue_of  # noqa: E402 - needs the parser
@@ -32,6 +32,13 @@ TABLES = (
     "create table u (a bigint, b varchar, n bigint)",
     "create table w (k bigint not null, x double)",
 )
+# What DuckDB has instead of its bags: rows with a number each, by which one of several alike is erased.
+NUMBERED = (
+    TABLES[0],
+    *(table.replace(" (", "_rows (number bigint, ", 1) for table in TABLES[1:]),
+    "create view u as select a, b, n from u_rows",
+    "create view w as select k, x from w_rows",
+)
 Row = tuple[Any, ...]
 
 
@@ -41,10 +48,11 @@ class Pair:
     def __init__(self, seed: int = 0) -> None:
         self.random = Random(seed)
         self.db = lftj.Database(DECLARATIONS)
-        self.duck = duckdb.connect()
-        for table in TABLES:
-            self.duck.execute(table)
-        self.rows: dict[str, Counter[Row]] = {"t": Counter(), "u": Counter(), "w": Counter()}
+        self.duck = duckdb_database()
+        self.duck.execute(";".join(NUMBERED))
+        # The rows of tables, each with a number of its own; of t that is its key.
+        self.rows: dict[str, dict[int, Row]] = {"t": {}, "u": {}, "w": {}}
+        self.made = 0
         self.views: dict[str, tuple[View, str]] = {}
 
     def view(self, sql: str, name: str = "") -> View:
@@ -71,25 +79,36 @@ class Pair:
         before = {name: set(map(tuple, self.db[name])) for name in self.views}
         with self.db.transaction() as tx:
             for name, held in self.rows.items():
-                for row in self.random.sample(list(held.elements()), min(go, held.total())):
-                    tx.erase(name, [row])
-                    held[row] -= 1
-                    nulls = [f"{c} is not distinct from ?" for c in _COLUMNS[name]]
-                    where = f"rowid in (select rowid from {name} where {' and '.join(nulls)} limit 1)"
-                    self.duck.execute(f"delete from {name} where {where}", row)
-                self.rows[name] = held = +held
-                for _ in range(come):
-                    row = self._row(name)
-                    if name == "t" and any(other[0] == row[0] for other in held):
-                        continue
+                gone = self.random.sample(list(held), min(go, len(held)))
+                for number in gone:
+                    tx.erase(name, [held.pop(number)])
+                made = [self._row(name) for _ in range(come)]
+                rows = {self._number(name, row): row for row in made}
+                rows = {number: row for number, row in rows.items() if number not in held}
+                for number, row in rows.items():
                     tx.insert(name, [row])
-                    held[row] += 1
-                    self.duck.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+                    held[number] = row
+                self._tell(name, gone, rows)
 
         for name, rows in before.items():
             after, delta = set(map(tuple, self.db[name])), tx.delta[name]
             assert set(map(tuple, delta.erased)) == rows - after, name
             assert set(map(tuple, delta.inserted)) == after - rows, name
+
+    def _number(self, name: str, row: Row) -> int:
+        self.made += 1
+        return int(row[0]) if name == "t" else self.made
+
+    def _tell(self, name: str, gone: list[int], come: dict[int, Row]) -> None:
+        """Change the table in DuckDB."""
+        table, column = ("t", "id") if name == "t" else (f"{name}_rows", "number")
+        if gone:
+            self.duck.execute(f"delete from {table} where {column} in ({', '.join('?' * len(gone))})", gone)
+        rows = [row if name == "t" else (number, *row) for number, row in come.items()]
+        if rows:
+            places = f"({', '.join('?' * len(rows[0]))})"
+            values = [value for row in rows for value in row]
+            self.duck.execute(f"insert into {table} values {', '.join([places] * len(rows))}", values)
 
     def _row(self, name: str) -> Row:
         pick = self.random.choice
@@ -114,7 +133,6 @@ class Pair:
         return [row[:-1] for row in rows for _ in range(row[-1])] if view.bag else rows
 
 
-_COLUMNS = {"t": ("id", "a", "b", "c", "d"), "u": ("a", "b", "n"), "w": ("k", "x")}
 _DATES = (None, dt.date(2024, 1, 31), dt.date(2024, 2, 29), dt.date(2025, 1, 1))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-import duckdb
 import sqlglot
 from sqlglot import exp
 
@@ -17,6 +16,7 @@ from lftj.language import ast
 from lftj.sql import sql_expressions as expressions
 from lftj.sql.places import SqlText
 from lftj.sql.scope import Case, Conjunction
+from tests.duckdb_databases import duckdb_database
 
 # name, type of SQL, type of lftj
 COLUMNS = (
@@ -90,7 +90,7 @@ def parsed(text: str) -> exp.Expression:
 
 def duckdb_table() -> Any:
     """The table in DuckDB."""
-    duck = duckdb.connect()
+    duck = duckdb_database()
     duck.execute(f"create table t ({', '.join(f'{name} {sql}' for name, sql, _ in COLUMNS)})")
     duck.executemany(f"insert into t values ({', '.join('?' for _ in COLUMNS)})", ROWS)
     return duck

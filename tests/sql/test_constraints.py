@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import lftj
 from lftj.errors import ConstraintError, EvaluationError, KeyConflictError
 from tests.conftest import JIT, examples
+from tests.duckdb_databases import duckdb_database
 
 pytest.importorskip("sqlglot")
 duckdb = pytest.importorskip("duckdb")
@@ -99,7 +100,7 @@ def contents(db: lftj.Database) -> tuple[Counter[Any], Counter[Any]]:
 @examples(80, 10, deadline=None)
 @given(st.lists(statements(), min_size=3, max_size=12))
 def test_statements_are_refused_where_duckdb_refuses_them(made: list[str]) -> None:
-    db, rival = lftj.Database(), duckdb.connect()
+    db, rival = lftj.Database(), duckdb_database()
     for table in TABLES:
         db.sql(table)
         rival.execute(table)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import lftj
 from lftj.errors import ArgumentError, KeyConflictError, ProgramError
 from tests.conftest import JIT, examples
+from tests.duckdb_databases import duckdb_database
 
 pytest.importorskip("sqlglot")
 duckdb = pytest.importorskip("duckdb")
@@ -109,7 +110,7 @@ def contents(db: lftj.Database) -> dict[str, Counter[Any]]:
 @examples(60, 10, deadline=None)
 @given(st.lists(st.lists(statements(), min_size=1, max_size=3), min_size=1, max_size=6))
 def test_texts_do_what_duckdb_does(texts: list[list[str]]) -> None:
-    db, rival = lftj.Database(), duckdb.connect()
+    db, rival = lftj.Database(), duckdb_database()
     db.sql(TABLES)
     rival.execute(TABLES)
     for text in texts:
@@ -236,7 +237,7 @@ def test_changes_that_are_wrong(text: str, what: str, place: str) -> None:
     ],
 )
 def test_what_is_refused_can_be_said_otherwise(refused: str, remedy: str, instead: str) -> None:
-    db, rival = lftj.Database(), duckdb.connect()
+    db, rival = lftj.Database(), duckdb_database()
     for side in (db.sql, rival.execute):
         for text in (
             "create table k (id int primary key, n int)",

@@ -16,6 +16,7 @@ import pytest
 import lftj
 from lftj.errors import EvaluationError
 from tests.conftest import JIT
+from tests.duckdb_databases import duckdb_database
 
 pytest.importorskip("sqlglot")
 duckdb = pytest.importorskip("duckdb")
@@ -33,7 +34,7 @@ class Both:
     """A database and DuckDB with the same tables."""
 
     def __init__(self, *tables: str) -> None:
-        self.db, self.duck = lftj.Database(), duckdb.connect()
+        self.db, self.duck = lftj.Database(), duckdb_database()
         for table in tables:
             self.db.sql(table)
             self.duck.execute(table)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import lftj
 from bench.triggers_run import differ
 from tests.conftest import JIT
+from tests.duckdb_databases import duckdb_database
 from tests.sql.random_queries import TABLES, queries, transactions
 
-duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlglot")
 
 pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take a minute for it")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take a minu
 
 def beside(views: list[str], made: list[list[str]], maintain: str | None = None) -> None:
     """Follow the views through the transactions, and compare them with DuckDB's answers after each."""
-    db, rival = lftj.Database(), duckdb.connect()
+    db, rival = lftj.Database(), duckdb_database()
     for table in TABLES.values():
         db.sql(table)
         rival.execute(table)

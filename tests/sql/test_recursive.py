@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import lftj
+from tests.duckdb_databases import duckdb_database
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlglot")
@@ -57,7 +58,7 @@ class Both:
 
     def __init__(self, seed: str) -> None:
         self.random = Random(seed)
-        self.db, self.duck = lftj.Database(), duckdb.connect()
+        self.db, self.duck = lftj.Database(), duckdb_database()
         for table in TABLES:
             self.both(table)
 
@@ -194,7 +195,7 @@ def test_a_query_that_may_be_recursive_need_not_be() -> None:
 @pytest.mark.parametrize("union", ["union", "union all"])
 def test_a_statement_that_comes_again_has_its_own_values(union: str) -> None:
     """The joins of a recursion are kept, with the codes of constants: the third value was the second's again."""
-    db, duck = lftj.Database(), duckdb.connect()
+    db, duck = lftj.Database(), duckdb_database()
     for step in ("x + 1 from r where x < $a", "x + $a from r where x < 9"):
         text = f"with recursive r(x) as (select 1 {union} select {step}) select x from r"
         for a in (3, 4, 2, 6, 1):

@@ -11,12 +11,12 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-import duckdb
 import pytest
 
 import lftj
 from lftj.errors import EvaluationError
 from tests.conftest import JIT
+from tests.duckdb_databases import duckdb_database
 from tests.types.cases import CASES
 
 # head, its rule, the same as a query over q(x, y), r(x) and s(k, v)
@@ -122,7 +122,7 @@ class Pair:
         self.facts: dict[str, set[Any]] = {"q": set(), "r": set(), "s": set()}
         self.db = lftj.Database(DECLARED.format(type))
         self.db.rules("\n".join(rule for rule, _ in self.rules.values()), maintain=dict.fromkeys(self.rules, maintain))
-        self.con = duckdb.connect()
+        self.con = duckdb_database()
 
     def some(self, n: int) -> list[tuple[Any, ...]]:
         def value() -> Any:
