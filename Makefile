@@ -11,6 +11,7 @@ SPREAD  := -n $(WORKERS) --dist worksteal
 
 # Tests that change when kernels are interpreted; all others are left out there.
 NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
+	$(addprefix tests/sql/test_,$(addsuffix .py,select select_subqueries select_errors scalars random_scalars sql_surface rows_by_key)) \
 	tests/durable/test_damage.py tests/durable/test_flips.py tests/durable/test_interrupted.py \
 	tests/test_house_rules.py tests/test_docs.py
 # Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.

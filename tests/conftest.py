@@ -22,18 +22,19 @@ BOUNDSCHECK = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 # Compiled and unchecked: the mode in which most random cases are tried.
 FULL = JIT and not BOUNDSCHECK
 
-# No deadlines: the first example of a test compiles kernels. In CI the examples are the same every time; elsewhere
-# they are new ones.
+# No deadlines: the first example of a test compiles kernels. In CI the examples are the same every time, and half as
+# many do for what was there before; elsewhere they are new ones.
+IN_CI = bool(os.environ.get("CI"))
 _COMMON = {
     "deadline": None,
     "print_blob": True,
-    "derandomize": bool(os.environ.get("CI")),
+    "derandomize": IN_CI,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-settings.register_profile("ci", max_examples=100, **_COMMON)
+settings.register_profile("full", max_examples=50 if IN_CI else 100, **_COMMON)
 settings.register_profile("tiny", max_examples=8, stateful_step_count=15, **_COMMON)
 settings.register_profile("thorough", max_examples=1000, stateful_step_count=100, **_COMMON)
-_profile = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if FULL else "tiny")
+_profile = os.environ.get("HYPOTHESIS_PROFILE") or ("full" if FULL else "tiny")
 settings.load_profile(_profile)
 # `make thorough`: ten times the examples, and injected failures at every call.
 THOROUGH = _profile == "thorough"
@@ -42,6 +43,8 @@ THOROUGH = _profile == "thorough"
 def examples(full: int, few: int | None = None, **more: Any) -> settings:
     """So many random cases of a test: `full` compiled and unchecked, `few` in the slower modes (None: as many)."""
     number = full if FULL or few is None else few
+    if FULL and IN_CI:
+        number = -(-number // 2)
     return settings(max_examples=10 * number if THOROUGH else number, **more)
 
 

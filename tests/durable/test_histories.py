@@ -13,11 +13,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import lftj
+from tests.conftest import examples
 from tests.durable.shop import Contents, lose, opened
 
 NODES = st.integers(0, 5)
@@ -270,6 +270,6 @@ class SqlHistories(FileHistories):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestHistories.settings = examples(25, stateful_step_count=15)
 TestSqlHistories = SqlHistories.TestCase
-TestSqlHistories.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestSqlHistories.settings = examples(25, stateful_step_count=15)

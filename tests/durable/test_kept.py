@@ -186,6 +186,7 @@ def kept_segments(path: Path) -> list[int]:
         container.close()
 
 
+@pytest.mark.jit_only
 @pytest.mark.parametrize(
     "sql",
     ["update segments set body = zeroblob(9) where id = ?", "delete from segments where id = ?"],

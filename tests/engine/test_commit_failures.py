@@ -228,6 +228,7 @@ def test_ctrl_c_at_every_moment() -> None:
 # Limits ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.jit_only
 def test_a_memory_limit() -> None:
     db = lftj.Database(".decl n(x:number)  pair(x, y) :- n(x), n(y).", memory_limit=1 << 20)
     db.load("n", np.arange(100)[:, None])

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import assume, given, note
 
 from lftj import streams
 from lftj.streams.distinct import Distinct
 from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.graph import Graph
 from lftj.streams.stream import Stream
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.streams import recipes
 from tests.streams import reference as plain
@@ -48,7 +48,7 @@ MERGE_ROWS: tuple[Write, ...] = (
 
 
 @given(seeds)
-@settings(max_examples=40 if FULL else 4)
+@examples(40, 4)
 def test_4_5_distinct_may_be_delayed(rng: Random) -> None:
     """Q(distinct(i)) = distinct(Q(i)) for a positive i, Q of filters, joins and products."""
     write = rng.choice(KEEP_ROWS)
@@ -58,7 +58,7 @@ def test_4_5_distinct_may_be_delayed(rng: Random) -> None:
 
 
 @given(seeds)
-@settings(max_examples=40 if FULL else 4)
+@examples(40, 4)
 def test_4_6_an_inner_distinct_is_covered(rng: Random) -> None:
     """distinct(Q(distinct(i))) = distinct(Q(i)) for a positive i."""
     write = rng.choice(KEEP_ROWS + MERGE_ROWS)
@@ -68,7 +68,7 @@ def test_4_6_an_inner_distinct_is_covered(rng: Random) -> None:
 
 
 @given(seeds)
-@settings(max_examples=150 if FULL else 6)
+@examples(150, 6)
 def test_a_consolidated_circuit_is_the_same_function(rng: Random) -> None:
     """Of whole values, positive or not, and of changes."""
     recipe = recipes.make(rng, size=SIZE, nested=not rng.randrange(3), sets=True)

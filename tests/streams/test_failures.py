@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import assume, given, note
 
 import lftj
 from lftj import streams
 from lftj.errors import DataError, MemoryLimitError
 from lftj.streams.graph import Graph
 from lftj.streams.operators import Input
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.injected import fails_at
 from tests.streams import recipes
@@ -55,7 +55,7 @@ def stepped_and_counted(circuit: streams.Circuit, change: Any) -> tuple[dict[str
 
 
 @given(seeds)
-@settings(max_examples=25 if FULL else 2)
+@examples(25, 2)
 def test_a_failure_at_any_operator_leaves_the_circuit(rng: Random) -> None:
     recipe = recipes.make(rng, size=SIZE, nested=not rng.randrange(3))
     given = some_streams(rng, recipe, TICKS)
@@ -115,7 +115,7 @@ def test_bad_rows_end_a_step_and_no_more() -> None:
 
 
 @given(seeds)
-@settings(max_examples=40 if FULL else 3)
+@examples(40, 3)
 def test_bags_are_counters(rng: Random) -> None:
     """Union adds multiplicities, a join multiplies them, a projection keeps them, `distinct` forgets them."""
     left, right = (Counter(dict(bag(rng))) for _ in range(2))

@@ -10,14 +10,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 
 import lftj
 from lftj import streams
 from lftj.errors import EvaluationError, KeyConflictError
 from lftj.language.checker import check
 from lftj.language.parse import parse
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import make_program
 from tests.mixed.twin import Refusal, Row, Twin, history
@@ -88,7 +88,7 @@ class Triplet(Twin):
 
 
 @given(programs.seeds)
-@settings(max_examples=60 if FULL else 3)
+@examples(60, 3)
 def test_random_programs(rng: Random) -> None:
     """All of the language, over random transactions, some of which are refused."""
     mixed = make_program(rng)
@@ -221,7 +221,7 @@ def some_rows(rng: Random, kinds: tuple[str, ...], text: str) -> list[Row]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(programs.seeds)
-@settings(max_examples=8 if FULL else 1)
+@examples(8, 1)
 def test_programs_of_one_kind(name: str, rng: Random) -> None:
     text = PROGRAMS[name]
     db, beside = lftj.Database._sized(text, page_rows=2, directory_rows=2), Circuit(text, rng)

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from lftj import streams
 from lftj.errors import DataError, EvaluationError
 from lftj.streams.zsets import WeightOverflowError
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.streams import reference as plain
 from tests.streams.recipes import weighted
@@ -32,7 +32,7 @@ from tests.streams.reference import Z
 
 TICKS = 4 if JIT else 2
 
-some = settings(max_examples=60 if FULL else 5)
+some = examples(60, 5)
 
 
 def z(plain_zset: Z) -> streams.WeightedRows:
@@ -159,7 +159,7 @@ def expected_total(op: str, kind: str, rows: Z) -> Any:
 
 
 @given(seeds, st.sampled_from(sorted(EXTREME)), st.sampled_from(("sum", "mean")))
-@settings(max_examples=150 if FULL else 8)
+@examples(150, 8)
 def test_totals_of_any_weights(rng: Random, kind: str, op: str) -> None:
     """Sums and means are exact for all weights of int64, and refused only where the result has no value in its type."""
     circuit = streams.Circuit()._sized(2, 2)

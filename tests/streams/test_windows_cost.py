@@ -66,7 +66,7 @@ def test_a_change_looks_at_what_is_near(n: int, counted: dict[str, int]) -> None
         assert len(out["pairs"]) >= 1
 
 
-@pytest.mark.parametrize("n", [1_000, 30_000])
+@pytest.mark.parametrize("n", [1_000, pytest.param(30_000, marks=pytest.mark.jit_only)])
 def test_dropping_costs_what_it_drops(n: int, counted: dict[str, int]) -> None:
     c = streams.Circuit()
     bid = c.input("bid", key=int, time=int, value=int).watermark("time", 10 * n)

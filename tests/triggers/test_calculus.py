@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lftj.errors import EvaluationError, ProgramError
 from lftj.triggers.algebra import INSERTION, Rel
@@ -12,6 +12,7 @@ from lftj.triggers.calculus_algebra import tops
 from lftj.triggers.calculus_reader import parsed, parsed_term
 from lftj.triggers.compilation import compiled, normal
 from lftj.triggers.m3f import statement_lines
+from tests.conftest import examples
 from tests.triggers.plain_triggers import PlainMaps
 from tests.triggers.random_calculus import databases, term_value, terms
 
@@ -51,7 +52,7 @@ def test_safe_variables(formula, bound, expected):
     assert safe(term.formula, set(bound)) == set(expected)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, 30)
 @given(terms())
 def test_terms_are_read_as_they_were_printed(term):
     assert parsed_term(str(term)) == term
@@ -169,7 +170,7 @@ def test_a_group_by_column_is_a_bound_variable():
     assert maps.maps["q"] == {(1,): 11, (2,): 7}
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, 20)
 @given(terms(), databases())
 def test_a_compiled_term_has_the_value_that_its_definition_has(term, rows):
     """The calculus by its own meaning, against the maps of its program after the rows came one by one."""

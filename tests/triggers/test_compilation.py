@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.errors import EvaluationError
@@ -13,6 +13,7 @@ from lftj.triggers.algebra import DELETION, INSERTION, MapRead, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.formulas import relations_of
 from lftj.triggers.worth_keeping import EventStatistics
+from tests.conftest import examples
 from tests.triggers.plain_triggers import PlainMaps, view
 from tests.triggers.random_queries import SCHEMA, SETS, const, queries, streams, var
 
@@ -32,13 +33,13 @@ def follow(tops, stream, relations, **how):
     return maps
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, 30)
 @given(queries(), streams())
 def test_every_map_equals_its_definition_after_every_event(query, stream):
     follow({"q": query}, stream, {**SCHEMA, **SETS})
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, 6)
 @given(st.lists(queries(atoms=3), min_size=2, max_size=3), streams())
 def test_programs_of_several_tops_keep_all_of_them(several, stream):
     follow({f"q{i}": query for i, query in enumerate(several)}, stream, {**SCHEMA, **SETS})
@@ -151,13 +152,13 @@ def test_the_naive_transform_makes_a_view_of_every_delta():
             assert statement is of_q or not any(isinstance(factor, MapRead) for factor in statement.factors)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, 6)
 @given(queries(atoms=3), streams())
 def test_the_naive_transform_keeps_the_same_views(query, stream):
     follow({"q": query}, stream, {**SCHEMA, **SETS}, naive=True)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100, 10)
 @given(
     queries(),
     streams(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from lftj.triggers.algebra import TriggerProgram
 from lftj.triggers.calculus_algebra import tops
 from lftj.triggers.calculus_reader import parsed
 from lftj.triggers.compilation import compiled
 from lftj.triggers.hierarchy import MapArrow, MapHierarchy
+from tests.conftest import examples
 from tests.triggers.random_queries import SCHEMA, SETS, queries
 
 ORDERS = parsed("q[] = Sum(p * r, O(k, r) and L(k, p))")
@@ -55,7 +56,7 @@ def test_no_maps_are_an_empty_drawing():
     assert picture.layers() == []
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50, 5)
 @given(queries())
 def test_arrows_lead_from_earlier_layers_to_later_ones(query):
     picture = MapHierarchy(compiled({"q": query}, {**SCHEMA, **SETS}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lftj.language.clause import Apply, Value, Var
@@ -33,6 +33,7 @@ from lftj.triggers.event_delta import delta
 from lftj.triggers.extraction import extracted
 from lftj.triggers.formulas import variables
 from lftj.triggers.normalise import Monomial, components, polynomial, split_sums, unified
+from tests.conftest import examples
 from tests.triggers.plain_triggers import view
 from tests.triggers.random_calculus import databases, formulae, term_value, terms, valid
 from tests.triggers.random_queries import const, var
@@ -69,7 +70,7 @@ def in_turn(monomial):
 def law(draw_sides):
     """A test of a law whose sides are drawn."""
 
-    @settings(max_examples=150, deadline=None)
+    @examples(150, 15)
     @given(st.data(), databases())
     def test(data, rows):
         agree(*draw_sides(data.draw), rows)
@@ -159,7 +160,7 @@ def test_neutral_elements(draw):
     return left, ProductTerm((a, SumTerm(ConstantTerm(1), OrFormula((p, TruthFormula(False))))))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, 20)
 @given(terms(), databases(), st.data())
 def test_deltas_of_insertions_and_deletions(term, rows, data):
     """Equation 1 of section 3.4: the value after an event is the value before it plus the delta, read before it."""
