@@ -43,8 +43,8 @@ def check(path: str | os.PathLike[str], *, opened: tuple[InFile, InFile] | None 
     """
     container = Container(path, read_only=True, sync="full", page_rows=None)
     try:
-        with container.failing("read"), container.moment():
-            found = list(_damage(container))
+        with container.failing("read"):
+            found = container.at_one_moment(lambda: list(_damage(container)))
     finally:
         container.close()
     if opened is not None and not found:

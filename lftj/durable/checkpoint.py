@@ -18,7 +18,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.durable import ends, followed_lists
 from lftj.durable.chunks import Chunks
@@ -32,6 +32,9 @@ from lftj.program.components import ComponentRounds
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from scantree.version import Store, Version
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 DECLARED, ROUNDS = "declared", "rounds"
 # What the role of a key order begins with; its columns follow, as in "order 1,0".
@@ -115,10 +118,14 @@ def write(container: Container, segments: Segments, chunks: Chunks, moment: Take
         **lists.noted,
     }
     body = b"".join([json.dumps(header).encode(), b"\n", *(body for _, body in versions), *lists.bodies])
-    with container.failing("write to"), container.transaction() as connection:
+
+    def save(connection: Connection) -> None:
         row = (moment.seq, time.time(), body, hash_of(body, moment.seq))
         connection.execute("insert or replace into checkpoints values (?, ?, ?, ?)", row)
         connection.execute("delete from checkpoints where seq < ?", (moment.seq,))
+
+    with container.failing("write to"):
+        container.transact(save)
     segments.forget(used | lists.used)
     return named | lists.named
 

@@ -26,9 +26,9 @@ import stat
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lftj.durable.write_ahead_log import is_there, log_path, unread
 from lftj.durable.writer_lock import WriterLock, is_written_to
@@ -64,6 +64,8 @@ create temp trigger checkpoints_end after insert on main.checkpoints begin
 create temp trigger deltas_end after insert on main.deltas begin
     insert or replace into ends values ('deltas ' || new.relation, new.seq, new.hash); end;
 """
+
+Result = TypeVar("Result")
 
 INSERT_ENTRY = "insert into log values (?, ?, ?, ?)"
 
@@ -256,7 +258,7 @@ class Container:
         )
 
     def _make(self, page_rows: int | None) -> None:
-        with self.transaction() as connection:
+        def make(connection: sqlite3.Connection) -> None:
             if not self._is_empty():
                 return  # another process was quicker
             for statement in _statements(_TABLES):
@@ -268,6 +270,8 @@ class Container:
                 self.set_meta(key, value)
             for name in ("log", "symbols", "checkpoints", "dropped"):
                 connection.execute("insert into ends values (?, 0, x'')", (name,))
+
+        self.transact(make)
 
     def _check_format(self, version: int, page_rows: int | None) -> None:
         if version != FORMAT:
@@ -343,37 +347,52 @@ class Container:
         """Whether a transaction has begun; its thread holds the lock."""
         return self.connection.in_transaction
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction of SQLite: what the block writes is there as a whole, or not at all.
+    def transact(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do some work in a transaction of SQLite: what it writes is there as a whole, or not at all.
 
-        Within another of this thread it is a part of that.
+        Within another of this thread it is a part of that. No context manager: Ctrl-C between one and its block would
+        leave the transaction open, and what is written after that would be a part of it, and be lost.
         """
         with self.lock:
             connection = self.connection
             if self.in_transaction():
-                yield connection
+                return work(connection)
+            try:
+                connection.execute("begin immediate")
+                done = work(connection)
+                connection.execute("commit")
+            except BaseException:
+                if self.in_transaction():
+                    connection.execute("rollback")
+                raise
+            return done
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction for a block of somebody else's, as `transact`."""
+        with self.lock:
+            connection = self.connection
+            if self.in_transaction():
+                yield
                 return
             try:
                 connection.execute("begin immediate")
-                yield connection
+                yield
                 connection.execute("commit")
             except BaseException:
                 if self.in_transaction():
                     connection.execute("rollback")
                 raise
 
-    @contextlib.contextmanager
-    def moment(self) -> Iterator[sqlite3.Connection]:
-        """A block that reads the file as it is at one moment, whatever is written to it meanwhile."""
+    def at_one_moment(self, work: Callable[[], Result]) -> Result:
+        """Do some work that reads the file as it is at one moment, whatever is written to it meanwhile."""
         with self.lock:
             connection = self.connection
             if self.in_transaction():
-                yield connection
-                return
+                return work()
             try:
                 connection.execute("begin")
-                yield connection
+                return work()
             finally:
                 if self.in_transaction():
                     connection.execute("rollback")

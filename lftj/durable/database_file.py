@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +34,8 @@ from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     import pyarrow as pa
 
     from lftj.durable.in_file import InFile
@@ -147,7 +149,8 @@ class DatabaseFile:
 
     def _write(self, entries: Sequence[Waiting]) -> None:
         """Write entries, and the texts that they may name, as one transaction of SQLite."""
-        with self._writing_symbols(entries[-1].symbols) as connection:
+
+        def write(connection: Connection) -> None:
             for made in entries:
                 self._write_entry(made.seq, made.time, made.entry)
                 for name, change in made.deltas.items():
@@ -156,17 +159,21 @@ class DatabaseFile:
                     delta = (name, made.seq, last, body, hash_of(body, name, made.seq, last, made.time))
                     connection.execute("insert into deltas values (?, ?, ?, ?, ?)", delta)
 
-    @contextmanager
-    def _writing_symbols(self, upto: int) -> Iterator[Any]:
-        """A transaction, in which the texts of codes below `upto` are written, if they are not in the file yet."""
+        self._write_with_symbols(entries[-1].symbols, write)
+
+    def _write_with_symbols(self, upto: int, write: Callable[[Connection], None]) -> None:
+        """Write in a transaction, and the texts of codes below `upto` with it that are not in the file yet."""
+
+        def write_both(connection: Connection) -> None:
+            if upto > first:
+                texts = _texts(self.symbols, first, upto)
+                row = (first, upto - first, texts, hash_of(texts, first, upto - first))
+                connection.execute("insert into symbols values (?, ?, ?, ?)", row)
+            write(connection)
+
         with self.container.lock:  # of those who write, nobody sees another number of them than the file has
             first = self.symbols_written
-            with self.container.transaction() as connection:
-                if upto > first:
-                    texts = _texts(self.symbols, first, upto)
-                    row = (first, upto - first, texts, hash_of(texts, first, upto - first))
-                    connection.execute("insert into symbols values (?, ?, ?, ?)", row)
-                yield connection
+            self.container.transact(write_both)
             self.symbols_written = max(first, upto)
 
     def take_back(self, seq: int, steps: int) -> None:
@@ -180,11 +187,15 @@ class DatabaseFile:
             self._untaken = seq, steps  # until it has been done, nothing else is written
             while self._waiting and self._waiting[-1].seq > seq:
                 self._waiting.pop()
-            with self.container.failing("write to"), self.container.transaction() as connection:
+
+            def delete(connection: Connection) -> None:
                 connection.execute("delete from log where seq > ?", (seq,))
                 connection.execute("delete from deltas where seq > ?", (seq,))
                 ends.taken_back(self.container, seq)
                 self.symbols_written = self._symbols_there()
+
+            with self.container.failing("write to"):
+                self.container.transact(delete)
             self.seq = seq
             del self.steps[steps:]
             self._untaken = None
@@ -289,8 +300,9 @@ class DatabaseFile:
         with self._checkpoints:  # not within the database's lock: its holder may wait for this one
             if moment.seq < self.checkpoint_seq:
                 return  # another thread has made a later one meanwhile
-            with self.container.failing("write to"), self._writing_symbols(moment.symbols):
-                pass  # those that heads computed when they were evaluated: no entry brought them
+            with self.container.failing("write to"):
+                # Those that heads computed when they were evaluated: no entry brought them.
+                self._write_with_symbols(moment.symbols, lambda _: None)
             named = write(self.container, self.segments, self.chunks, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
             self._tail -= tail
@@ -301,15 +313,19 @@ class DatabaseFile:
 
         `named`: those that the last checkpoint names.
         """
-        with self.container.failing("write to"), self.container.transaction() as connection:
+
+        def drop(connection: Connection) -> None:
             if self.retain is not None:
                 last = self.checkpoint_seq - self.retain
                 connection.execute("delete from log where seq <= ?", (last,))
                 connection.execute("delete from deltas where seq <= ?", (last,))
                 ends.dropped(self.container, last)
-            named = named | self._named(connection)
+            kept = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
-            connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in named])
+            connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in kept])
+
+        with self.container.failing("write to"):
+            self.container.transact(drop)
 
     def _named(self, connection: Any) -> set[int]:
         """The segments that versions name, or entries after the last checkpoint."""
@@ -350,7 +366,7 @@ class DatabaseFile:
         self._checkpointing.start()
 
     def close(self, database: InFile) -> None:
-        """Write what waits and a last checkpoint, and let go of the file."""
+        """Write what waits and a last checkpoint, and let go of the file. Interrupted, it makes no checkpoint."""
         if not self._finalizer.alive:
             return
         try:
@@ -360,6 +376,12 @@ class DatabaseFile:
                 self.flush()
                 if self.seq > self.checkpoint_seq:
                     self.checkpoint(database)
+        except Exception:
+            raise
+        except BaseException:
+            if not self.read_only:
+                self.flush()
+            raise
         finally:
             self._closing.set()
             self._finalizer()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lftj import arguments
@@ -62,18 +61,23 @@ def opened(
     except BaseException:
         container.close()
         raise
+
+    def read() -> None:
+        load_symbols(file)
+        try:
+            last = SavedCheckpoint.last(container)
+            if last is not None:
+                restore(database, file, last)
+        except DatabaseFileError as error:
+            _from_log(database, file, error)
+        go_on(database, file)
+
     try:
-        at_once = container.moment() if read_only else nullcontext()  # its writer may drop what is to be read
-        with database._progress.step(f"opening {container.path.name}"), container.failing("read"), at_once:
-            load_symbols(file)
-            try:
-                last = SavedCheckpoint.last(container)
-                if last is not None:
-                    restore(database, file, last)
-            except DatabaseFileError as error:
-                _from_log(database, file, error)
-            go_on(database, file)
-            if not read_only:
+        with database._progress.step(f"opening {container.path.name}"), container.failing("read"):
+            if read_only:
+                container.at_one_moment(read)  # its writer may drop what is to be read
+            else:
+                read()
                 file.begin_history()
     except BaseException:
         file._finalizer()

@@ -70,25 +70,29 @@ def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
             why="it is the one writer, so nobody else can have changed the file",
             remedy="call it where the file was opened with read_only=True",
         )
-    with database._lock, file.container.failing("read"), file.container.moment():
+    with database._lock, file.container.failing("read"):
+        return file.container.at_one_moment(lambda: _taken_up(database, file))
+
+
+def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
+    database._refresh_all(None)
+    before = Before.of(database, file)
+    contents = {name: relation.content for name, relation in before.state.relations.items()}
+    try:
+        if len(before.symbols) > before.symbols_written < ends.last_of(file.container, ends.SYMBOLS):
+            contents |= _number_texts_again(database, file)
+        last = SavedCheckpoint.last(file.container)
+        if last is not None and last.seq > file.seq and not _kept_by_row(file, last.seq):
+            _again(database, file, last)
+        else:
+            go_on(database, file)
         database._refresh_all(None)
-        before = Before.of(database, file)
-        contents = {name: relation.content for name, relation in before.state.relations.items()}
-        try:
-            if len(before.symbols) > before.symbols_written < ends.last_of(file.container, ends.SYMBOLS):
-                contents |= _number_texts_again(database, file)
-            last = SavedCheckpoint.last(file.container)
-            if last is not None and last.seq > file.seq and not _kept_by_row(file, last.seq):
-                _again(database, file, last)
-            else:
-                go_on(database, file)
-            database._refresh_all(None)
-        except BaseException:
-            before.again(database, file)
-            raise
-        changes = _changes(before.state.relations, contents, database._state.relations)
-        deltas = Deltas(changes, {}, database._evaluator, {})
-        database._deliver(deltas)
+    except BaseException:
+        before.again(database, file)
+        raise
+    changes = _changes(before.state.relations, contents, database._state.relations)
+    deltas = Deltas(changes, {}, database._evaluator, {})
+    database._deliver(deltas)
     return deltas
 
 

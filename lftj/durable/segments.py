@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from lftj.durable.container import Container, damaged, hash_of, intact
 from lftj.durable.packed_rows import packed, unpacked
 from scantree.saving import pages_of, restored, rows_of
 from scantree.version import Rows, Store, Version
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 Ints = npt.NDArray[np.int64]
 
@@ -169,8 +172,8 @@ class Segments:
             made = map(packed_of, ids, parts) if len(parts) < AT_A_TIME else pool.map(packed_of, ids, parts)
             for _ in range(0, len(parts), AT_A_TIME):
                 bodies = list(islice(made, AT_A_TIME))
-                with self.container.failing("write to"), self.container.transaction() as connection:
-                    connection.executemany("insert into segments values (?, ?, ?, ?)", bodies)
+                with self.container.failing("write to"):
+                    self.container.transact(partial(_insert, bodies=bodies))
         return ids
 
     def adopt(self, whose: str, version: Version, list: PageList) -> None:
@@ -180,3 +183,7 @@ class Segments:
     def forget(self, whose: set[str]) -> None:
         """Keep what is known of these only."""
         self.saved = {name: saved for name, saved in self.saved.items() if name in whose}
+
+
+def _insert(connection: Connection, bodies: Sequence[tuple[int, int, bytes, bytes]]) -> None:
+    connection.executemany("insert into segments values (?, ?, ?, ?)", bodies)

@@ -18,17 +18,18 @@ from lftj.durable import checking, database_file
 from tests.durable.shop import PROGRAM, contents, lose
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-DURABLE = str(Path(database_file.__file__).parent)
+# Where blocks begin and end, too: between a manager and its block.
+PLACES = (str(Path(database_file.__file__).parent), contextlib.__file__)
 
 
 class Interrupt:
-    """KeyboardInterrupt at the `at`-th line that is run in lftj/durable; `done`: whether there was one."""
+    """KeyboardInterrupt at the `at`-th line that is run in lftj/durable or contextlib; `done`: if there was one."""
 
     def __init__(self, at: int) -> None:
         self.left, self.done = at, False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.startswith(DURABLE):
+        if not frame.f_code.co_filename.startswith(PLACES):
             return None
         if event == "line" and not self.done:
             self.left -= 1
@@ -103,7 +104,7 @@ def test_at_every_line(
         db = lftj.Database._sized(PROGRAM, **sizes, path=path, sync=sync, retain=None)
         db.load("edge", [(0, 2)])
         before, seq, names = contents(db), db.seq, len(db._state.relations)
-        with Interrupt(at) as interrupt, contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at) as interrupt:
             change(db)
         interrupted = interrupt.done
         if not (published := change is checkpoint or db.seq > seq):
@@ -124,5 +125,48 @@ def test_at_every_line(
         with lftj.Database._sized(**sizes, path=path, sync=sync, retain=None) as again:
             assert contents(again) == last, at
             assert again.seq == db.seq
-        at += 1 + at // (40 if THOROUGH else 8)
+        at += 1 + at // (40 if THOROUGH else 5)
     assert at > 5
+
+
+@pytest.mark.parametrize("sync", ["full", "off"])
+def test_an_interrupted_close_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: str) -> None:
+    """What waited was taken for written, and a second `close` did nothing."""
+    monkeypatch.setattr(database_file, "WAIT", 1e6)
+    path, interrupted, at = tmp_path / "shop.lftj", True, 0
+    while interrupted:
+        path.unlink(missing_ok=True)
+        db = lftj.Database(PROGRAM, path=path, sync=sync)
+        commit(db)
+        last, interrupted = contents(db), False
+        try:
+            with Interrupt(at):
+                db.close()
+        except KeyboardInterrupt:  # what it refers to is alive, as at a prompt
+            interrupted = True
+            db.close()
+        with lftj.Database(path=path, read_only=True) as again:
+            assert contents(again) == last, at
+        at += 1 + at // (40 if THOROUGH else 5)
+    assert at > 50
+
+
+def test_what_follows_an_interrupted_write_is_written(tmp_path: Path) -> None:
+    """A transaction of SQLite that an interrupt left open took in the commits after it, and was rolled back."""
+    path, interrupted, at = tmp_path / "shop.lftj", True, 0
+    while interrupted:
+        path.unlink(missing_ok=True)
+        db, interrupted = lftj.Database(PROGRAM, path=path), False
+        try:
+            with Interrupt(at):
+                commit(db)
+        except KeyboardInterrupt:
+            interrupted = True
+            with db.transaction() as tx:
+                tx.insert("edge", [(7, 8)])
+            last = contents(db)
+            lose(db)
+            with lftj.Database(path=path) as again:
+                assert contents(again) == last, at
+        at += 1 + at // (40 if THOROUGH else 5)
+    assert at > 20
