@@ -28,7 +28,7 @@ from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
 from lftj.durable.followed import followed_of, supports_of, with_orders
-from lftj.durable.segments import PageList, Segments
+from lftj.durable.segments import PageList, Saved, Segments
 from lftj.errors import DatabaseFileError
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
@@ -165,16 +165,17 @@ class DatabaseFile:
         """Write in a transaction, and the texts of codes below `upto` with it that are not in the file yet."""
 
         def write_both(connection: Connection) -> None:
-            if upto > first:
-                texts = _texts(self.symbols, first, upto)
-                row = (first, upto - first, texts, hash_of(texts, first, upto - first))
-                connection.execute("insert into symbols values (?, ?, ?, ?)", row)
+            if upto > self.symbols_written:
+                first = self._symbols_there()  # an interrupt may have come before this was noted
+                if upto > first:
+                    texts = _texts(self.symbols, first, upto)
+                    row = (first, upto - first, texts, hash_of(texts, first, upto - first))
+                    connection.execute("insert into symbols values (?, ?, ?, ?)", row)
             write(connection)
 
         with self.container.lock:  # of those who write, nobody sees another number of them than the file has
-            first = self.symbols_written
             self.container.transact(write_both)
-            self.symbols_written = max(first, upto)
+            self.symbols_written = max(self.symbols_written, upto)
 
     def take_back(self, seq: int, steps: int) -> None:
         """What was written after entry `seq`, and was not published, never was: it failed or was interrupted.
@@ -262,28 +263,49 @@ class DatabaseFile:
     def loaded(self, name: str, before: Version, facts: Version, unknown: Deltas) -> None:
         """Write a load: `facts` are to take the place of `before`; `unknown`: what is derived from them."""
         if not len(before) and len(facts) >= BULK and self.container.sync != "off":
-            with self.group():
+
+            def write(_: Connection) -> None:
                 listed = self.segments.save(f"facts {name}", facts)
                 self.append(LogEntry(pages={name: listed.encoded()}), unknown)
+
+            self._together(write)
             return
         change = Change.between(before, facts)
         if len(change.kinds):
             self.append(LogEntry(changes={name: change}), unknown)
+
+    def _together(self, write: Callable[[Connection], None]) -> None:
+        """Write what holds together, or not at all."""
+        with self._checkpoints, self.container.lock:
+            before = self._noted()
+            try:
+                with self.container.failing("write to"):
+                    self.container.transact(write)
+            except BaseException:
+                self._note(*before)
+                raise
 
     @contextmanager
     def group(self) -> Iterator[None]:
         """All that is written in the block holds together, or none of it."""
         with self._checkpoints, self.container.lock:
             self.flush()
-            before = self.seq, list(self.steps), self.symbols_written, dict(self.segments.saved)
+            before = self._noted()
             try:
                 with self.container.failing("write to"), self.container.transaction():
                     yield
                     self.flush()
             except BaseException:
-                self.seq, self.steps, self.symbols_written, self.segments.saved = before
+                self._note(*before)
                 self._waiting.clear()
                 raise
+
+    def _noted(self) -> tuple[int, list[Step], int, dict[str, Saved]]:
+        """What is known of the file."""
+        return self.seq, list(self.steps), self.symbols_written, dict(self.segments.saved)
+
+    def _note(self, seq: int, steps: list[Step], symbols: int, saved: dict[str, Saved]) -> None:
+        self.seq, self.steps, self.symbols_written, self.segments.saved = seq, steps, symbols, saved
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 

@@ -18,18 +18,19 @@ from lftj.durable import checking, database_file
 from tests.durable.shop import PROGRAM, contents, lose
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+DURABLE = str(Path(database_file.__file__).parent)
 # Where blocks begin and end, too: between a manager and its block.
-PLACES = (str(Path(database_file.__file__).parent), contextlib.__file__)
+BLOCKS = (DURABLE, contextlib.__file__)
 
 
 class Interrupt:
-    """KeyboardInterrupt at the `at`-th line that is run in lftj/durable or contextlib; `done`: if there was one."""
+    """KeyboardInterrupt at the `at`-th line that is run in files at `places`; `done`: whether there was one."""
 
-    def __init__(self, at: int) -> None:
-        self.left, self.done = at, False
+    def __init__(self, at: int, places: tuple[str, ...] = (DURABLE,)) -> None:
+        self.left, self.places, self.done = at, places, False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.startswith(PLACES):
+        if not frame.f_code.co_filename.startswith(self.places):
             return None
         if event == "line" and not self.done:
             self.left -= 1
@@ -50,6 +51,16 @@ def commit(db: lftj.Database) -> None:
     with db.transaction() as tx:
         tx.insert("edge", [(1, 2), (2, 3)])
         tx.insert("name", [(1, f"text {len(db._symbols)}")])
+
+
+def written(db: lftj.Database) -> None:
+    """A commit as it is written, without its block."""
+    tx = db.transaction()
+    tx.__enter__()
+    try:
+        tx.insert("name", [(1, f"text {len(db._symbols)}")])
+    finally:
+        tx.__exit__(None, None, None)
 
 
 def rules(db: lftj.Database) -> None:
@@ -140,7 +151,7 @@ def test_an_interrupted_close_loses_nothing(tmp_path: Path, monkeypatch: pytest.
         commit(db)
         last, interrupted = contents(db), False
         try:
-            with Interrupt(at):
+            with Interrupt(at, BLOCKS):
                 db.close()
         except KeyboardInterrupt:  # what it refers to is alive, as at a prompt
             interrupted = True
@@ -151,19 +162,26 @@ def test_an_interrupted_close_loses_nothing(tmp_path: Path, monkeypatch: pytest.
     assert at > 50
 
 
-def test_what_follows_an_interrupted_write_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", [written, load, checkpoint], ids=lambda f: f.__name__)
+def test_what_follows_an_interrupted_write_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[lftj.Database], None]
+) -> None:
     """A transaction of SQLite that an interrupt left open took in the commits after it, and was rolled back."""
+    monkeypatch.setattr(database_file, "BULK", 10)
     path, interrupted, at = tmp_path / "shop.lftj", True, 0
     while interrupted:
         path.unlink(missing_ok=True)
         db, interrupted = lftj.Database(PROGRAM, path=path), False
         try:
-            with Interrupt(at):
-                commit(db)
+            with Interrupt(at, BLOCKS):
+                change(db)
         except KeyboardInterrupt:
             interrupted = True
             with db.transaction() as tx:
                 tx.insert("edge", [(7, 8)])
+            db.checkpoint()
+            with db.transaction() as tx:
+                tx.insert("name", [(8, "eight")])
             last = contents(db)
             lose(db)
             with lftj.Database(path=path) as again:
