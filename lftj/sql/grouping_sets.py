@@ -15,6 +15,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from lftj.sql.aggregate_heads import is_aggregate
+from lftj.sql.grouping import own_nodes
 from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText
 
@@ -26,9 +27,16 @@ _WHOLE = ("order", "limit", "offset", "with_")
 
 
 def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
-    """The query; of a select with several groupings the union of selects with one each."""
+    """The query; of a select with several groupings the union of selects with one each.
+
+    Where it is grouped by nothing, as in `group by ()`, there is one group, of all rows and of none.
+    """
     group = query.args.get("group") if isinstance(query, exp.Select) else None
-    if group is None or not any(isinstance(node, _SETS) for node in group.expressions):
+    if group is None:
+        return query
+    if _is_by_nothing(query, group):
+        return _without_group(query.copy())
+    if not any(isinstance(node, _SETS) for node in group.expressions):
         return query
     window = query.find(exp.Window)
     if window is not None and window.find_ancestor(exp.Select) is query:
@@ -42,11 +50,12 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
             why=f"each is a query of its own, and up to {MOST} are made",
             remedy="name fewer columns in `cube` or `rollup`",
         )
-    every = {_key(node): node for grouping in groupings for node in grouping}
+    names = _Names(query)
+    every = {names.key(node) for grouping in groupings for node in grouping}
     distinct = query.args.get("distinct") is not None
     made: exp.Expr | None = None
     for grouping in groupings:
-        part = _grouped_by(query, grouping, every)
+        part = _grouped_by(query, grouping, every, names)
         made = part if made is None else exp.Union(this=made, expression=part, distinct=distinct)
     assert made is not None
     for name in _WHOLE:
@@ -79,44 +88,85 @@ def _of(node: exp.Expr, given: Sequence[exp.Expr], text: SqlText) -> list[list[e
     return [[node if position is None else given[position].copy()]]
 
 
-def _key(node: exp.Expr) -> str:
-    """What makes two expressions one: a column is known by its name."""
-    return node.name.casefold() if isinstance(node, exp.Column) else node.sql("duckdb")
+def _is_by_nothing(query: exp.Expr, group: exp.Group) -> bool:
+    if group.args.get("all"):
+        return all(any(map(is_aggregate, own_nodes(node))) for node in query.expressions)
+    return bool(group.expressions) and all(
+        isinstance(node, exp.Tuple) and not node.expressions for node in group.expressions
+    )
 
 
-def _grouped_by(query: exp.Expr, grouping: Sequence[exp.Expr], every: dict[str, exp.Expr]) -> exp.Expr:
-    """The select with one grouping of `every` expression that there is in some."""
-    made, here = query.copy(), {_key(node) for node in grouping}
+def _without_group(select: exp.Expr) -> exp.Expr:
+    """The select as one group of all its rows, or of none."""
+    select.set("group", None)
+    if select.args.get("having") is None and not any(
+        is_aggregate(part) for node in select.expressions for part in own_nodes(node)
+    ):
+        select.set("having", exp.Having(this=exp.true()))
+    return select
 
-    def over(node: exp.Expr) -> exp.Expr:
+
+class _Names:
+    """What makes two expressions of a select one: `a` is `t.a` where no other table's `a` is named."""
+
+    def __init__(self, query: exp.Expr) -> None:
+        self._tables: dict[str, set[str]] = {}
+        joins = query.args.get("joins") or ()
+        if any(join.args.get("using") or join.args.get("method") for join in joins):
+            return  # `a` may be of both tables
+        for column in query.find_all(exp.Column):
+            if column.table:
+                self._tables.setdefault(column.name.casefold(), set()).add(column.table.casefold())
+
+    def key(self, node: exp.Expr) -> str:
+        """Equal for expressions that are one."""
+
+        def known(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column):
+                return part
+            name, table = part.name.casefold(), part.table.casefold()
+            tables = self._tables.get(name, set())
+            return exp.column(name, (next(iter(tables)) if not table and len(tables) == 1 else table) or None)
+
+        return node.unnest().transform(known).sql("duckdb")
+
+
+def _grouped_by(query: exp.Expr, grouping: Sequence[exp.Expr], every: set[str], names: _Names) -> exp.Expr:
+    """The select with one grouping, of `every` expression that there is in some."""
+    made, here = query.copy(), {names.key(node): node for node in grouping}
+
+    def over(node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Grouping | exp.GroupingId):
-            bits = "".join("0" if _key(part) in here else "1" for part in node.expressions)
+            bits = "".join("0" if names.key(part) in here else "1" for part in node.expressions)
             return exp.Literal.number(int(bits, 2))
-        if is_aggregate(node) or isinstance(node, exp.Query) or _key(node) not in every.keys() - here:
+        if is_aggregate(node) or isinstance(node, exp.Query):
             return node
-        return exp.Null()
+        key = names.key(node)
+        if key in here:
+            return here[key].copy()
+        return exp.Null() if key in every else None
 
     expressions = []
     for node in made.expressions:
-        inner = _transformed(node.unalias(), over)
+        inner = node.unalias()
         name = node.alias_or_name or node.sql("duckdb").lower()
-        expressions.append(exp.alias_(inner, name, quoted=True) if inner is not node else node)
+        expressions.append(exp.alias_(_transformed(inner, over), name, quoted=True))
     made.set("expressions", expressions)
     having = made.args.get("having")
     if having is not None:
         having.set("this", _transformed(having.this, over))
     for name in (*_WHOLE, "distinct"):
         made.set(name, None)
-    made.set("group", exp.Group(expressions=[node.copy() for node in grouping]) if grouping else None)
-    if not grouping and having is None:  # of all rows, and of none
-        made.set("having", exp.Having(this=exp.true()))
+    if not grouping:
+        return _without_group(made)
+    made.set("group", exp.Group(expressions=[node.copy() for node in grouping]))
     return made
 
 
-def _transformed(node: exp.Expr, over: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """The expression with other parts; what an aggregate takes stays as it is."""
+def _transformed(node: exp.Expr, over: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
+    """The expression with what is `over` its parts in their places; where that is None, over the parts of these."""
     new = over(node)
-    if new is not node or is_aggregate(node) or isinstance(node, exp.Query):
+    if new is not None:
         return new
     for name, part in list(node.args.items()):
         if isinstance(part, exp.Expr):

@@ -57,7 +57,7 @@ class Queries:
 
     def view(self, query: exp.Expr, named: Sequence[str]) -> View:
         """The whole query as a view."""
-        query = self._plain(query)
+        query = self.plain(query)
         order = ordering_of(query, self.text)
         with self._with(query):
             block = self.block_of(query, None) if isinstance(query, exp.Select) else None
@@ -133,7 +133,7 @@ class Queries:
 
     def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
-        inner = self._plain(query)
+        inner = self.plain(query)
         if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, given=False)
@@ -177,13 +177,13 @@ class Queries:
         """Where a predicate over a subquery is true or, if not `truth`, false."""
         return predicate(scope, node, truth)
 
-    def _plain(self, query: exp.Expr) -> exp.Expr:
+    def plain(self, query: exp.Expr) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
         return without_grouping_sets(without_distinct_on(unwrapped(query), self.text), self.text)
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
-        query = self._plain(query)
+        query = self.plain(query)
         return with_given_order(query, self.text) if limited(query) else query
 
     def _first(self, query: exp.Expr, around: Outside | None) -> Derived:

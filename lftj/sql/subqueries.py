@@ -287,7 +287,7 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     cases = [Case(c, variable, column.type, column.nullable) for c in positive(scope, derived, [variable])]
     if every:
         return cases
-    inner = query.unnest() if isinstance(query, exp.Subquery) else query
+    inner = scope.queries.plain(query)
     nothing = [Case((), None, column.type, nullable=True)]
     grouped = isinstance(inner, exp.Select) and is_grouped(inner) and not has_windows(inner)
     if grouped and inner.args.get("group") is None:

@@ -36,6 +36,21 @@ SELECTS = [
     "select b, a, sum(n) from u group by b, rollup (a) having count(*) > 1",
     "select coalesce(b, 'all') as b, sum(a) from u group by rollup (b)",
     "select a from u group by rollup (a)",
+    # An expression that is grouped stays where a column in it is rolled away.
+    "select a + 1 as z, sum(n) as s from u group by rollup (a + 1, a)",
+    "select a + 1 as z, a, coalesce(a + 1, 0) as c from u group by cube (a + 1, a) having a + 1 > 1 or a is null",
+    "select u.a + 1 as z, grouping(A + 1) as g, count(*) as c from u group by rollup (a + 1)",
+    # Columns of one name, of two tables.
+    "select t.a as x, u.a as y, count(*) as c from t join u on t.b = u.b group by rollup (t.a, u.a)",
+    "select grouping(t.a) as g, grouping(u.a) as h, count(*) as c from t left join u on t.b = u.b group by cube (t.a, u.a)",
+    "select a, u.a as y, count(*) as c from t full join u using (a) group by grouping sets ((a, u.a), (a))",
+    # One group, of all rows and of none.
+    "select sum(a) as s, count(*) as c, min(a) as m from u where a > 100 group by ()",
+    "select sum(a) filter (where n > 50) as s, count(*) as c from u group by all",
+    "select 7 as k from u where a > 100 group by ()",
+    "select count(*) as c from u where a > 100 group by () having sum(a) is null",
+    "select id from t where exists (select count(*) from u where u.a = t.id + 50 group by ())",
+    "select id, (select sum(n) from u where u.a = t.id group by ()) as s from t",
     "select n + 1 as m, count(*) from u group by cube (n + 1)",
     "select distinct grouping(a) as g from u group by rollup (a, b)",
     "select s.a from (select a, sum(n) as s from u group by rollup (a)) as s where s.s > 3",
