@@ -68,8 +68,9 @@ def _rule(step: PlanStep, names: dict[Copy, str]) -> str:
         atoms=((BodyAtom(HERE, ()),) if step.head == ONE else ()) + renamed(step.clause.atoms, step.positive),
         negated=renamed(step.clause.negated, step.negated),
     )
+    matching = "".join(f", or_null({name})" for name in sorted(clause.or_null))
     if clause.aggregate is None and not clause.best:
-        return str(clause)
+        return f"{str(clause).removesuffix('.')}{matching}."
     # The text of an aggregate clause, or of one that proposes best values, is no rule; that of the rule it comes from
     # is: its head's keys are the groups.
     op, groups = clause.best, len(clause.head_args) - 1
@@ -77,5 +78,5 @@ def _rule(step: PlanStep, names: dict[Copy, str]) -> str:
         op, groups = clause.aggregate.op, clause.aggregate.groups
     keys = ", ".join(map(str, clause.head_args[:groups]))
     operand = "".join(f" {term}" for term in clause.head_args[groups:])
-    body = str(replace(clause, aggregate=None, best="", head_args=())).partition(" :- ")[2].removesuffix(".")
+    body = str(replace(clause, aggregate=None, best="", head_args=())).partition(" :- ")[2].removesuffix(".") + matching
     return f"{head}[{keys}] = {op}{operand} : {{ {body} }}."

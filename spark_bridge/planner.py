@@ -160,7 +160,8 @@ class Planner:
         """The rules of one copy; none for a relation without rules. Raises `Refusal`.
 
         A copy that is read while its own rules are looked at is taken to be derivable: so recursion is partitioned by
-        a variable that every round keeps. If it is refused after all, nothing that was found meanwhile stands.
+        a variable that every round keeps. If it is refused after all, nothing that was found derivable meanwhile
+        stands; what was refused even so does.
         """
         if name in self.waiting:
             reader = next(clause for clause in self.program.clauses if name in clause.reads)
@@ -173,7 +174,8 @@ class Planner:
             try:
                 self._steps[name, pattern] = [self.step(clause, pattern) for clause in self.clauses[name]]
             except Refusal as refusal:
-                self._steps = {**known, (name, pattern): refusal.kept()}
+                refused = {copy: found for copy, found in self._steps.items() if isinstance(found, Refusal)}
+                self._steps = {**known, **refused, (name, pattern): refusal.kept()}
         found = self._steps[name, pattern]
         if isinstance(found, Refusal):
             raise Refusal(found.clause, found.why, found.remedy, found.cause)

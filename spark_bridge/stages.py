@@ -258,11 +258,13 @@ class _Stager:
     def _failing(self, planner: Planner, name: str) -> list[Clause]:
         """The rules that are in the way of the column by which the most of a relation's rules can be derived.
 
-        Those that are recursive can be derived where the others can, or not at all.
+        Those that are recursive can be derived where the others can, or not at all; and what a rule that was cut reads
+        can be sent by any column.
         """
         if name in self.sent:
             return []
         rules = [clause for clause in self._rules(name) if not self._recursive(clause) and not clause.best]
+        rules = [clause for clause in rules if not clause.reads or clause.reads.keys() - self.sent]
         tried = [Pattern("x", (c,)) for c in range(self.program.schemas[name].arity)]
         tried += [ONE] if name in planner.small else []
         ways = [[clause for clause in rules if not _fits(planner, clause, pattern)] for pattern in tried]

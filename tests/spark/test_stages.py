@@ -267,6 +267,49 @@ def test_facts_of_heads(tmp_path: Path) -> None:
         assert sorted(rows_of(query.table(name))) == sorted(db[name]), name
 
 
+NULLS = """
+.decl n(x:number?, s:symbol?)
+.decl m(x:number?, s:symbol?)
+j(a, b) :- n(x, a), m(x, b), or_null(x).
+none(x, a) :- n(x, a), !m(x, _), or_null(x).
+c[x] = count : { n(x, a), m(x, b), or_null(x) }.
+both(x, a) :- n(x, a), x = y, m(y, a), or_null(x), or_null(a).
+"""
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3])
+def test_null_matches_null_where_rules_say_so(partitions: int, tmp_path: Path) -> None:
+    """The programs of partitions lost `or_null`, and rows with it."""
+    plan, db, rng = make_stages(NULLS), lftj.Database(NULLS), Random(partitions)
+    values = [(x, s) for x in (None, 1, 2) for s in (None, "a", "b")]
+    held = {name: rng.sample(values, 5) for name in ("n", "m")}
+    for name, rows in held.items():
+        db.load(name, rows)
+    sources = {name: table(plan.schemas[name], rows) for name, rows in held.items()}
+    query = Partitioned.create(InProcess(), NULLS, sources, checkpoint=tmp_path / "q", partitions=partitions)
+    for batch in range(3):
+        for name in ("j", "none", "c", "both"):
+            assert sorted(rows_of(query.table(name)), key=str) == sorted(db[name], key=str), (batch, name)
+        gone, come = rng.sample(sorted(db["n"], key=str), 2), rng.sample(values, 2)
+        with db.transaction() as tx:
+            tx.erase("n", gone)
+            tx.insert("n", come)
+        changes = table(plan.schemas["n"], [*gone, *come], [-1] * len(gone) + [1] * len(come))
+        query.apply({"n": changes}, batch_id=str(batch))
+
+
+def test_what_no_cut_makes_derivable_is_refused() -> None:
+    """A rule that was cut was cut again, for ever."""
+    text = """
+        .decl e(x:number, y:number)
+        own[x] = 1 + count : { e(x, y), x < y }.
+        tot[x] = m + sum k : { e(x, y), x < y, tot[y] = k } :- own[x] = m.
+        tot[x] = 1 :- e(_, x), !own(x, _).
+    """
+    with pytest.raises(PlanError, match=r"(?s)`tot` cannot be derived.*it is recursive"):
+        make_stages(text)
+
+
 # Plans ---------------------------------------------------------------------------------------------------------------
 
 
