@@ -158,6 +158,7 @@ class Triggers:
                 or (
                     len(other.clauses) == 1
                     and other.clauses[0].aggregate is not None
+                    and not is_threshold(other)
                     and other.reads == heads.reads
                     and step.asked(other) == asked
                     and form_of(other.clauses[0]) == form

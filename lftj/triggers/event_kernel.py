@@ -214,7 +214,9 @@ def _times_range(tables, code, work, i):
         return np.int64(0)
     root, at, alive = tables.mem[word + 1 + tables.desc[t, KEYS]], code.code[i, READS], np.int64(0)
     low, high, is_open = code.code[i, A], code.code[i, B], code.code[i, C]
-    empty = low >= 0 and high >= 0 and registers[low] > registers[high]
+    empty = low >= 0 and high >= 0 and registers[low] >= registers[high]
+    if empty and registers[low] == registers[high]:
+        empty = is_open == 3  # with one end open, both sums are of the same keys
     for v in range(code.code[i, MEMBERS]):
         value, total = code.lists[at + v], np.int64(0)
         if not empty:

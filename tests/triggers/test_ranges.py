@@ -95,6 +95,11 @@ CONDITIONS = [
     [Cmp("<=", Apply("neg", (q,), "number"), p)],
     [Cmp("<", p, q), Cmp("<", p, Value(9, "number"))],
     [Cmp("!=", p, q), Cmp("<", p, q)],
+    # Of equal bounds that are both open nothing is between them: the entry there was taken off.
+    [Cmp("<", v, q), Cmp("<", q, p)],
+    [Cmp("<", p, q), Cmp("<", q, p)],
+    [Cmp("<=", v, q), Cmp("<", q, p)],
+    [Cmp("<", v, q), Cmp("<=", q, p)],
 ]
 
 

@@ -140,6 +140,27 @@ def test_other_rules_are_left_as_they_are(rule):
     db.evaluate()
 
 
+@pytest.mark.parametrize("maintain", [None, "triggers"])
+def test_sums_over_the_same_relation_have_maps_of_their_own(maintain):
+    """A threshold counted as a head of their body, and every commit ended in a KeyError."""
+    rules = [RULES["vwap"], RULES["below"], "all[] = sum v : { bids(_, _, v, _) }."]
+    db = lftj.Database(BOOK)
+    for rule in rules:
+        head = rule.partition("[")[0]
+        db.rules(rule, maintain=None if maintain is None else {head: maintain})
+    db.load("bids", [(i, 0, i % 7, i) for i in range(50)])
+    db.evaluate()
+    for i in range(3):
+        with db.transaction() as tx:
+            tx.insert("bids", [(100 + i, 0, 3, 100 + i)])
+        alone = lftj.Database(BOOK + " ".join(rules))
+        alone.load("bids", list(db["bids"]))
+        assert [list(db[name]) for name in ("vwap", "below", "all")] == [
+            list(alone[name]) for name in ("vwap", "below", "all")
+        ]
+        assert list(db["all"]) == [(sum(row[2] for row in db["bids"]),)]
+
+
 def test_the_rule_can_be_removed_and_come_again():
     db = lftj.Database(BOOK + RULES["vwap"])
     db.load("bids", [(1, 0, 4, 10), (2, 0, 1, 20)])
