@@ -134,7 +134,6 @@ class Database(InFile):
         self._journal = Journal()
         self._rejects: dict[str, Rejects | None] = {}
         self._constraints_wait = False  # for the end of several loads that are one
-        self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
         self._begin_watching()
         if path is not None:

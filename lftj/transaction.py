@@ -29,6 +29,7 @@ waits, and commits, without keeping its event loop from other tasks (`lftj/resul
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,7 @@ class Transaction:
     """Changes to a database that happen together. Made by `Database.transaction`; see the module's text."""
 
     __slots__ = (
+        "__weakref__",
         "_apart",
         "_applied",
         "_batches",
@@ -126,31 +128,40 @@ class Transaction:
     def __enter__(self) -> Transaction:
         database = self._database
         database._lock.acquire()
-        while database._open is not None and (passing := database._open._passing) is not None:
+        while (opened := database._opened) is not None:
+            other = opened()
+            if other is None:  # an interrupt kept its block, of this thread, from its end: the lock was never released
+                database._opened = None
+                database._lock.release()
+                continue
+            passing = other._passing
+            if passing is None:
+                break
             database._lock.release()
             passing.wait()
             database._lock.acquire()
         try:
             if self._phase is not _UNUSED:
                 raise self._misuse()
-            if database._open is not None:
+            if opened is not None:
                 raise TransactionError(
                     "a transaction inside another",
                     why="the block of the first has not ended, and one changes the database at a time",
                     remedy="use the transaction that is open, or begin this one after its block",
                 )
+            # Weakly: what an interrupt keeps from ending its block is gone with its frame.
+            database._opened = weakref.ref(self)
             self._phase = _OPEN
         except BaseException:
             database._lock.release()
             raise
-        database._open = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         database = self._database
-        database._open = None
+        database._opened = None
         try:
             failures = self._finish(discard=kind is not None)
         finally:

@@ -18,6 +18,7 @@ from lftj.results.watching import Watched
 
 if TYPE_CHECKING:
     import datetime as dt
+    import weakref
 
     from lftj.durable.database_file import DatabaseFile
     from lftj.durable.history import Changed
@@ -42,7 +43,13 @@ class InFile(Watched):
     _kept: KeptHeads
     _arena: Arena
     _symbols: SymbolTable
-    _open: Any
+    # The transaction whose block is open; set and read by the thread that holds the lock.
+    _opened: weakref.ref[Any] | None = None
+
+    @property
+    def _open(self) -> Any:
+        """The transaction whose block is open, if there is one."""
+        return None if self._opened is None else self._opened()
 
     @property
     def path(self) -> str | None:

@@ -29,7 +29,9 @@ class Writers(Protocol):
     """What blocks of one database share: a `Database`."""
 
     _lock: threading.RLock
-    _open: Any
+
+    @property
+    def _open(self) -> Any: ...
 
 
 class AnyBlock(Protocol):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import gc
+import sys
+import threading
 from random import Random
 from typing import Any
 
@@ -528,3 +530,35 @@ def test_heads_that_are_not_up_to_date_are_not_evaluated_to_tell_of_erases() -> 
     assert tx.stats["derived"] == {}
     assert "tri" in db._state.stale
     assert list(db["tri"]) == [(1, 2, 3)]
+
+
+@pytest.mark.parametrize("place", ["__enter__", "__exit__", "_finish"])
+def test_a_block_that_an_interrupt_kept_from_its_end_is_gone_with_its_frame(place: str) -> None:
+    """The database was inside a transaction for good, and its lock held."""
+    db = small()
+
+    def interrupt(frame: Any, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name == place and frame.f_code.co_filename.endswith("transaction.py"):
+            raise KeyboardInterrupt
+
+    def work() -> None:
+        with db.transaction() as tx:
+            tx.insert("e", [(5, 6)])
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        work()
+    except KeyboardInterrupt:
+        sys.settrace(before)
+    assert (5, 6) not in set(db["e"])
+
+    def commit(row: tuple[int, int]) -> None:
+        with db.transaction() as tx:
+            tx.insert("e", [row])
+
+    commit((7, 8))
+    thread = threading.Thread(target=commit, args=((8, 9),), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert {(7, 8), (8, 9)} <= set(db["e"])
