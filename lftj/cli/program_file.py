@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from lftj.cli.outcome import UsageError
 from lftj.durable.magic import MAGIC
@@ -22,10 +23,21 @@ def is_sql(program: str) -> bool:
     return program.lower().endswith(".sql")
 
 
+def stdin() -> BinaryIO:
+    """What the process is given to read."""
+    if sys.stdin is None:
+        raise UsageError(
+            "stdin is closed",
+            why=f"{STDIN} reads what the command is given there",
+            remedy=f"send something to it, or name a file instead of {STDIN}",
+        )
+    return sys.stdin.buffer
+
+
 def read_program(named: str) -> tuple[str, str]:
     """The text of a program and the name that messages give it."""
     if named == STDIN:
-        return _decoded(sys.stdin.buffer.read(), "<stdin>"), "<stdin>"
+        return _decoded(stdin().read(), "<stdin>"), "<stdin>"
     if not named:
         raise UsageError(
             "the program has no name",

@@ -8,14 +8,13 @@ printed before stands.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.cli.outcome import UsageError, say
-from lftj.cli.program_file import STDIN
+from lftj.cli.program_file import STDIN, stdin
 from lftj.errors import DataError, EvaluationError
 from lftj.language.clause import INTERNAL
 
@@ -50,7 +49,7 @@ def check_updates(updates: str, program: str, directives: Sequence[Directive]) -
 def opened(updates: str) -> Iterator[BinaryIO]:
     """The change file, before any time is spent on the program."""
     if updates == STDIN:
-        yield sys.stdin.buffer
+        yield stdin()
         return
     try:
         stream = open(updates, "rb")  # noqa: SIM115  (closed below)

@@ -92,6 +92,8 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
     if pa.types.is_binary_view(array.type) or pa.types.is_string_view(array.type):
         # Of which Arrow knows few functions.
         array = array.cast(pa.large_binary() if pa.types.is_binary_view(array.type) else pa.large_string())
+    if pa.types.is_date64(array.type):
+        array = array.cast(pa.timestamp("ms"))  # which may have times of day; Python's dates have none
     if pa.types.is_null(array.type):
         nothing = pa.array([""] * len(array), pa.large_string()) if made.in_dictionary else None
         codes = np.zeros(len(array), np.int64) if nothing is None else stage(nothing)

@@ -203,7 +203,7 @@ def _source(directive: Directive, directory: Path, delimiter: str | None) -> lis
     if path is not None:
         return [_as_gzip_if_it_is(file) for file in find_files.find(path, delimiter)]
     assert delimiter is not None, "stdin is text"
-    content = sys.stdin.buffer.read()
+    content = b"" if sys.stdin is None else sys.stdin.buffer.read()  # closed, it has no rows
     return [_as_gzip_if_it_is(File(Path("<stdin>"), TEXT, delimiter, None, content))]
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,8 +137,10 @@ def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> It
                 cut = (left + piece).rfind(b"\n") + 1
                 whole, left = (left + piece)[:cut], (left + piece)[cut:]
             if kind != "json" and not header and whole:
-                first, _, whole = whole.partition(b"\n")
-                header, line = first + b"\n", 2
+                first, _, rest = whole.partition(b"\n")
+                header = _header(first + b"\n", kind, types, f"{path}, from line 1")
+                if header == first + b"\n":
+                    whole, line = rest, 2
             if whole.strip():
                 table = _parsed(header + whole, kind, types, f"{path}, from line {line}")
                 for lo in range(0, len(table), rows):
@@ -149,12 +152,44 @@ def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> It
                 time.sleep(PAUSE)
 
 
+def _header(first: bytes, kind: str, types: Types, place: str) -> bytes:
+    """The line that names the columns: the first one, if it names one of them; else that line is a row."""
+    names = _names(first, kind, types, place)
+    if any(name in types for name in names):
+        return first
+    own = [*types, WEIGHT] if len(names) == len(types) + 1 else list(types)
+    return _DELIMITERS[kind].join(own).encode() + b"\n"
+
+
+def _names(line: bytes, kind: str, types: Types, place: str) -> list[str]:
+    import pyarrow.csv as pc
+
+    with _told(types, place):
+        options = pc.ParseOptions(delimiter=_DELIMITERS[kind])
+        return list(pc.read_csv(io.BytesIO(line), parse_options=options).column_names)
+
+
+@contextmanager
+def _told(types: Types, place: str) -> Iterator[None]:
+    """Tell what Arrow says of lines as an error of the source."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise DataError(
+            f"a line of {place} is no row",
+            why=str(error),
+            remedy=f"its columns are {', '.join(f'{n}:{t}' for n, t in types.items())}; correct the line",
+        ) from None
+
+
 def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
     """The rows of whole lines of text."""
     import pyarrow as pa
 
     wanted = {name: type_of(type_).arrow_type() for name, type_ in types.items()}
-    try:
+    with _told(types, place):
         if kind == "json":
             import pyarrow.json as pj
 
@@ -165,9 +200,7 @@ def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
             return table.drop([WEIGHT]) if table.column(WEIGHT).null_count == len(table) else table
         import pyarrow.csv as pc
 
-        names = pc.read_csv(
-            io.BytesIO(text.partition(b"\n")[0] + b"\n"), parse_options=pc.ParseOptions(delimiter=_DELIMITERS[kind])
-        ).column_names
+        names = _names(text.partition(b"\n")[0] + b"\n", kind, types, place)
         convert = pc.ConvertOptions(
             column_types={**wanted, WEIGHT: pa.int64()},
             include_columns=[name for name in names if name in wanted or name == WEIGHT],
@@ -179,12 +212,6 @@ def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
             parse_options=pc.ParseOptions(delimiter=_DELIMITERS[kind]),
             convert_options=convert,
         )
-    except pa.ArrowInvalid as error:
-        raise DataError(
-            f"a line of {place} is no row",
-            why=str(error),
-            remedy=f"its columns are {', '.join(f'{n}:{t}' for n, t in types.items())}; correct the line",
-        ) from None
 
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import lftj
+from lftj.cli import main
 from lftj.cli.outcome import worded
 from lftj.cli.souffle import refusal
 from tests.cli.conftest import TRIANGLES, Shell
@@ -322,6 +323,17 @@ def test_more_columns_than_are_declared_are_told_and_passed_over(shell: Shell) -
         "  do: pick the columns with columns= in the `.input` directive\n"
     )
     assert shell("run", "tri.dl") == (0, "tri\t0\n", told)
+
+
+@pytest.mark.parametrize("arguments", [["run", "-"], ["run", "tri.dl", "--updates", "-"]])
+def test_stdin_that_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tri.dl").write_text(".decl p(x:number)\n.printsize p\n")
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(arguments) == 2
+    assert "error: stdin is closed\n  why: - reads what the command is given there\n" in capsys.readouterr().err
 
 
 def test_program_and_facts_cannot_both_come_from_stdin(shell: Shell) -> None:

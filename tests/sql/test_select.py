@@ -42,7 +42,7 @@ SELECTS = [
     "select u.a + 1 as z, grouping(A + 1) as g, count(*) as c from u group by rollup (a + 1)",
     # Columns of one name, of two tables.
     "select t.a as x, u.a as y, count(*) as c from t join u on t.b = u.b group by rollup (t.a, u.a)",
-    "select grouping(t.a) as g, grouping(u.a) as h, count(*) as c from t left join u on t.b = u.b group by cube (t.a, u.a)",
+    "select grouping(t.a) as g, grouping(u.a), count(*) from t left join u on t.b = u.b group by cube (t.a, u.a)",
     "select a, u.a as y, count(*) as c from t full join u using (a) group by grouping sets ((a, u.a), (a))",
     # One group, of all rows and of none.
     "select sum(a) as s, count(*) as c, min(a) as m from u where a > 100 group by ()",

@@ -52,6 +52,22 @@ def table(weights: list[int] | None = None) -> pa.Table:
     return made if weights is None else made.append_column("_weight", pa.array(weights))
 
 
+def test_a_first_line_that_names_no_column_is_a_row(tmp_path: Path) -> None:
+    """It was left out, where `db.load` takes it."""
+    path = tmp_path / "bids.csv"
+    path.write_text("1,2.5,a\n1,3,b\n")
+    assert totals(circuit().run({"bid": path}))["all"] == {(1, 2.5, "a"): 1, (1, 3.0, "b"): 1}
+    path.write_text("1,2.5,a,2\n1,3,b,-1\n")
+    assert totals(circuit().run({"bid": path}))["all"] == {(1, 2.5, "a"): 2, (1, 3.0, "b"): -1}
+
+
+def test_a_first_line_that_is_no_text_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bids.csv"
+    path.write_bytes(b"auction,\xffprice,who\n1,2,a\n")
+    with pytest.raises(lftj.errors.DataError, match=r"a line of .*bids\.csv, from line 1 is no row"):
+        list(circuit().run({"bid": path}))
+
+
 def files(folder: Path) -> dict[str, Path]:
     found = {kind: folder / f"bids.{kind}" for kind in ("ndjson", "csv", "tsv", "parquet", "arrow")}
     rows = table().to_pylist()

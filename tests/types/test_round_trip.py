@@ -181,6 +181,12 @@ def test_columns_as_people_have_them(source: Any, type: str, value: Any) -> None
     assert all(v is None or v == value for (v,) in db["t"])
 
 
+def test_a_date64_with_a_time_of_day_is_no_date() -> None:
+    db = lftj.Database(".decl t(x:date)")
+    with pytest.raises(lftj.errors.DataError, match="has a time of day"):
+        db.load("t", {"x": pa.array([0, 1], pa.int64()).cast(pa.date64())})
+
+
 @pytest.mark.parametrize(
     ("source", "type", "row", "why"),
     [
