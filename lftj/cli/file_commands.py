@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def database_files(paths: Sequence[str]) -> bool:
-    """Whether all paths are databases in files; an error if only some of them are."""
+    """Whether all paths are databases in files, by their first bytes or their names; an error if only some are."""
     from lftj.durable.magic import is_file
 
-    found = [path for path in paths if path != "-" and is_file(path)]
+    found = [path for path in paths if path != "-" and (path.endswith(".lftj") or is_file(path))]
     if found and len(found) < len(paths):
         raise UsageError(
             f"{found[0]} is a database, and others of the files are programs",

@@ -56,7 +56,9 @@ class Settings:
         return cls(
             program,
             facts,
-            None if timeout is None else _seconds(timeout),
+            None
+            if timeout is None
+            else seconds_of("--timeout", timeout, what="a number of seconds", such_as="60 or 0.5"),
             None if memory_limit is None else _bytes(memory_limit),
             dict(_key_order(text) for text in key_orders or ()),
             dict(_option("maintain", text) for text in maintain or ()),
@@ -78,16 +80,15 @@ def _threads(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def seconds_of(option: str, text: str, *, what: str, such_as: str) -> float:
+    """A time on the command line, more than 0; `what` it is, for the error."""
     try:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise UsageError(
-            f"--timeout {text} is no time",
-            why="it is a number of seconds, more than 0",
-            remedy="give seconds, such as 60 or 0.5",
+            f"{option} {text} is no time", why=f"it is {what}, more than 0", remedy=f"give seconds, such as {such_as}"
         )
     return seconds
 

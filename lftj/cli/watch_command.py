@@ -11,7 +11,6 @@ last good state stays until the file changes again.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError, rendered, say
 from lftj.cli.program_file import STDIN, checked
-from lftj.cli.settings import Settings, check_folders, database
+from lftj.cli.settings import Settings, check_folders, database, seconds_of
 from lftj.cli.updates import delta_text, shown_relations
 from lftj.errors import Error, ProgramError
 from lftj.language import ast
@@ -48,22 +47,9 @@ class _Running:
 
 def watch(settings: Settings, interval: str, *, initial: bool) -> int:
     """Follow the files until it is interrupted. With `initial` all that is derived comes first."""
-    _Watch(settings, _seconds(interval)).forever(initial=initial)
+    pause = seconds_of("--interval", interval, what="the seconds between two looks at the files", such_as="0.5")
+    _Watch(settings, pause).forever(initial=initial)
     return Code.DONE
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise UsageError(
-            f"--interval {text} is no time",
-            why="it is the seconds between two looks at the files, more than 0",
-            remedy="give seconds, such as 0.5",
-        )
-    return seconds
 
 
 class _Watch:

@@ -122,7 +122,7 @@ class Container:
             )
         if read_only and (there is None or there.st_size == 0):
             raise DatabaseFileError(
-                f"there is no file {self.path}",
+                f"there is no file {self.path}" if there is None else f"{self.path} is empty",
                 why="read_only=True opens a file that is there",
                 remedy="check the path, or open it once without read_only",
             )
@@ -408,7 +408,9 @@ class Container:
     def _failed(self, what: str, error: sqlite3.Error | UnicodeDecodeError) -> DatabaseFileError:
         # Of a damaged file, what SQLite says may be no text.
         text = "malformed" if isinstance(error, UnicodeDecodeError) else str(error)
-        if "not a database" in text or "malformed" in text or "file is encrypted" in text:
+        if "not a database" in text or "file is encrypted" in text:
+            why, remedy = f"SQLite says: {text}", "check the name; if it was a database, go back to a backup"
+        elif "malformed" in text:
             why, remedy = f"SQLite says: {text}", "run `lftj check` on it, or go back to a backup"
         elif "full" in text:
             why, remedy = f"SQLite says: {text}", "make room on the disk and do it again; nothing of it was kept"

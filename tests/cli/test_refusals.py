@@ -459,3 +459,14 @@ def test_databases_are_explained_in_words_of_the_command_line(shell: Shell) -> N
         "  why: a program is a text of rules or of SQL\n"
         "  do: name the program; `lftj run PROGRAM --database FILE` keeps what it reads and derives in a database\n"
     )
+
+
+def test_a_damaged_database_is_no_program(shell: Shell) -> None:
+    """Its first bytes may be what is damaged: by its name it is a database."""
+    shell.write({"rubbish.lftj": b"\xff\xfe rubbish", "empty.lftj": b""})
+    done = shell("check", "rubbish.lftj")
+    assert done.code == 3
+    assert "not a database" in done.out + done.err
+    assert "do: check the name; if it was a database, go back to a backup\n" in done.out + done.err
+    for command in ("log", "compact", "check"):
+        assert "empty.lftj is empty" in shell(command, "empty.lftj").err
