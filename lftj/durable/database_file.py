@@ -287,7 +287,7 @@ class DatabaseFile:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """All that is written in the block holds together, or none of it."""
+        """All that is written in the block of somebody else's holds together, or none of it; as `_together`."""
         with self._checkpoints, self.container.lock:
             self.flush()
             before = self._noted()
@@ -400,7 +400,7 @@ class DatabaseFile:
                     self.checkpoint(database)
         except Exception:
             raise
-        except BaseException:
+        except BaseException:  # interrupted: what waits is written all the same, and there is no other chance
             if not self.read_only:
                 self.flush()
             raise

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _END = r"(?![A-Za-z0-9_?])"  # of a word
-# So many texts of at most such a length are kept parsed: partitions, branches and tests read the same again and again.
+# So many texts of at most such a length are kept parsed: the partitions of a program read the same, and databases too.
 KEPT_TEXTS, KEPT_LENGTH = 64, 10_000
 
 

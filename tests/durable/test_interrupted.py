@@ -136,7 +136,7 @@ def test_at_every_line(
         with lftj.Database._sized(**sizes, path=path, sync=sync, retain=None) as again:
             assert contents(again) == last, at
             assert again.seq == db.seq
-        at += 1 + at // (40 if THOROUGH else 5)
+        at += 1 + at // (40 if THOROUGH else 8)
     assert at > 5
 
 
@@ -158,7 +158,7 @@ def test_an_interrupted_close_loses_nothing(tmp_path: Path, monkeypatch: pytest.
             db.close()
         with lftj.Database(path=path, read_only=True) as again:
             assert contents(again) == last, at
-        at += 1 + at // (40 if THOROUGH else 5)
+        at += 1 + at // (40 if THOROUGH else 8)
     assert at > 50
 
 
@@ -186,5 +186,5 @@ def test_what_follows_an_interrupted_write_is_written(
             lose(db)
             with lftj.Database(path=path) as again:
                 assert contents(again) == last, at
-        at += 1 + at // (40 if THOROUGH else 5)
+        at += 1 + at // (40 if THOROUGH else 8)
     assert at > 20

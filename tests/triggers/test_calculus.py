@@ -52,7 +52,7 @@ def test_safe_variables(formula, bound, expected):
     assert safe(term.formula, set(bound)) == set(expected)
 
 
-@examples(300, 30)
+@examples(300)
 @given(terms())
 def test_terms_are_read_as_they_were_printed(term):
     assert parsed_term(str(term)) == term
@@ -170,7 +170,7 @@ def test_a_group_by_column_is_a_bound_variable():
     assert maps.maps["q"] == {(1,): 11, (2,): 7}
 
 
-@examples(200, 20)
+@examples(200)
 @given(terms(), databases())
 def test_a_compiled_term_has_the_value_that_its_definition_has(term, rows):
     """The calculus by its own meaning, against the maps of its program after the rows came one by one."""

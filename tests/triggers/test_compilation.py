@@ -33,13 +33,13 @@ def follow(tops, stream, relations, **how):
     return maps
 
 
-@examples(300, 30)
+@examples(300)
 @given(queries(), streams())
 def test_every_map_equals_its_definition_after_every_event(query, stream):
     follow({"q": query}, stream, {**SCHEMA, **SETS})
 
 
-@examples(60, 6)
+@examples(60)
 @given(st.lists(queries(atoms=3), min_size=2, max_size=3), streams())
 def test_programs_of_several_tops_keep_all_of_them(several, stream):
     follow({f"q{i}": query for i, query in enumerate(several)}, stream, {**SCHEMA, **SETS})
@@ -152,13 +152,13 @@ def test_the_naive_transform_makes_a_view_of_every_delta():
             assert statement is of_q or not any(isinstance(factor, MapRead) for factor in statement.factors)
 
 
-@examples(60, 6)
+@examples(60)
 @given(queries(atoms=3), streams())
 def test_the_naive_transform_keeps_the_same_views(query, stream):
     follow({"q": query}, stream, {**SCHEMA, **SETS}, naive=True)
 
 
-@examples(100, 10)
+@examples(100)
 @given(
     queries(),
     streams(),

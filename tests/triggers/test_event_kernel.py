@@ -15,9 +15,11 @@ from lftj.triggers.algebra import Add, Cmp, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.maps import Maps, SumOverflow
 from lftj.triggers.twins import twins_of
-from tests.conftest import examples
+from tests.conftest import JIT, examples
 from tests.triggers.plain_triggers import view
 from tests.triggers.random_queries import SCHEMA, SETS, queries, streams
+
+EXAMPLES = 200 if JIT else 10
 
 RELATIONS = {**SCHEMA, **SETS}
 
@@ -52,7 +54,7 @@ def check(maps, rows):
         assert maps.values(name, keys).tolist() == [*expected.values(), *expected.values()]
 
 
-@examples(200, 10)
+@examples(EXAMPLES)
 @given(st.lists(queries(), min_size=1, max_size=2), streams(), st.data())
 def test_maps_equal_their_definitions(several, stream, data):
     maps = Maps(compiled({f"q{i}": query for i, query in enumerate(several)}, RELATIONS))
@@ -103,7 +105,7 @@ def test_room_follows_the_entries():
     assert not any(contents(maps).values())
 
 
-@examples(50, 3)
+@examples(EXAMPLES // 4)
 @given(queries(), streams(events=20))
 def test_the_log_is_exact_after_each_event(query, stream):
     maps = Maps(compiled({"q": query}, RELATIONS))
@@ -123,7 +125,7 @@ def test_the_log_is_exact_after_each_event(query, stream):
 LARGE = [0, 1, -1, 2**20, 2**31, 2**33, -(2**33), 2**62, 2**63 - 1, -(2**63)]
 
 
-@examples(400, 20)
+@examples(2 * EXAMPLES)
 @given(queries(atoms=3), streams(), st.lists(st.sampled_from(LARGE), min_size=3, max_size=3, unique=True), st.data())
 def test_numbers_at_the_ends_of_64_bits(query, stream, numbers, data):
     """Every run is exact, or refused with all as it was; and so is taking it back, whatever its own sums are.

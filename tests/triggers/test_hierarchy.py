@@ -56,7 +56,7 @@ def test_no_maps_are_an_empty_drawing():
     assert picture.layers() == []
 
 
-@examples(50, 5)
+@examples(50)
 @given(queries())
 def test_arrows_lead_from_earlier_layers_to_later_ones(query):
     picture = MapHierarchy(compiled({"q": query}, {**SCHEMA, **SETS}))

@@ -57,14 +57,14 @@ def test_orders_and_lines_print_the_four_insertion_triggers_of_the_paper():
     ]
 
 
-@examples(150, 15)
+@examples(150)
 @given(st.lists(queries(atoms=3), min_size=1, max_size=3), st.booleans())
 def test_programs_are_read_as_they_were_written(several, naive):
     program = compiled({f"q{i}": query for i, query in enumerate(several)}, {**SCHEMA, **SETS}, naive=naive)
     assert parsed(text(program)) == program
 
 
-@examples(20, 5)
+@examples(20)
 @given(queries(atoms=2), streams())
 def test_a_program_read_from_text_keeps_the_same_maps(query, stream):
     program = compiled({"q": query}, {**SCHEMA, **SETS})
@@ -106,7 +106,7 @@ formulas = st.recursive(
 )
 
 
-@examples(300, 30)
+@examples(300)
 @given(formulas)
 def test_any_formula_is_read_as_it_was_written(formula):
     """Names that are no identifiers, typed constants, functors, nested products and sums of none or one."""
@@ -184,7 +184,7 @@ finals = st.builds(
 )
 
 
-@examples(200, 20)
+@examples(200)
 @given(finals)
 def test_what_is_worked_out_after_an_event_is_read_as_it_was_written(final):
     maps = {name: MapDefinition(name, (), Mul()) for name in ("a map", "q", "low", "run")}

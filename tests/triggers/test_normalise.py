@@ -70,7 +70,7 @@ def in_turn(monomial):
 def law(draw_sides):
     """A test of a law whose sides are drawn."""
 
-    @examples(150, 15)
+    @examples(150)
     @given(st.data(), databases())
     def test(data, rows):
         agree(*draw_sides(data.draw), rows)
@@ -160,7 +160,7 @@ def test_neutral_elements(draw):
     return left, ProductTerm((a, SumTerm(ConstantTerm(1), OrFormula((p, TruthFormula(False))))))
 
 
-@examples(200, 20)
+@examples(200)
 @given(terms(), databases(), st.data())
 def test_deltas_of_insertions_and_deletions(term, rows, data):
     """Equation 1 of section 3.4: the value after an event is the value before it plus the delta, read before it."""
