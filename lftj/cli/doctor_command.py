@@ -40,7 +40,7 @@ NEEDED = {
     "typer": "0.12",
 }
 EXTRAS = {
-    "bench": ("duckdb", "kuzu", "matplotlib", "pandas", "polars"),
+    "bench": ("duckdb", "kuzu", "matplotlib", "pandas", "polars", "sqlglot"),
     "docs": ("mkdocs",),
     "lsp": ("pygls",),
     "sql": ("sqlglot",),
