@@ -8,6 +8,8 @@ WORKERS ?= 2
 PYTEST  := $(BIN)/python -m pytest
 # Each process starts with a run of neighbouring tests of its own, and takes from the others when it has none left.
 SPREAD  := -n $(WORKERS) --dist worksteal
+# However long a test takes.
+AT_LEISURE := -o faulthandler_timeout=0
 
 # Tests that change when kernels are interpreted; all others are left out there.
 NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
@@ -58,8 +60,8 @@ test-bounds: $(VENV)/.dev
 
 # Ten times the random cases, and failures injected at every call instead of every call site. An hour or two; before a release.
 thorough: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=thorough $(PYTEST) $(SPREAD) -m "not spark"
-	HYPOTHESIS_PROFILE=thorough NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS)
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) $(SPREAD) $(AT_LEISURE) -m "not spark"
+	HYPOTHESIS_PROFILE=thorough NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) $(AT_LEISURE) -m "not spark" $(BOUNDS)
 
 # Random programs with random histories under all strategies; seeds are printed, and failing cases reduced.
 MINUTES ?= 5

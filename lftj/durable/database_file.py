@@ -47,6 +47,8 @@ BULK = 50_000
 TAIL, TAIL_PART = 16 << 20, 1 / 8
 # Seconds after which a checkpoint that failed is tried again.
 RETRY = 60
+# Seconds between two looks of a checkpoint that waits for the database at whether that is being closed.
+PATIENCE = 0.05
 # Seconds that entries may wait with sync="off", and how many.
 WAIT, WAITING = 0.2, 50_000
 
@@ -312,14 +314,22 @@ class DatabaseFile:
     def checkpoint(self, database: InFile, traces: bool | None = None) -> None:
         """Write a checkpoint of the database as it is; `traces`: with what heads are followed by (None: as before)."""
         with database._lock:
-            self.flush()
-            self.traces = self.traces if traces is None else traces
-            moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
-            if self.traces:
-                supports, followed = supports_of(database), followed_of(database)
-                moment = moment._replace(state=with_orders(moment.state), supports=supports, followed=followed)
-            tail = self._tail
-        with self._checkpoints:  # not within the database's lock: its holder may wait for this one
+            moment, tail = self._take(database, traces)
+        self._save(database, moment, tail)
+
+    def _take(self, database: InFile, traces: bool | None) -> tuple[Taken, int]:
+        """What a checkpoint is to hold, for who has the database's lock, and the bytes of the log that it replaces."""
+        self.flush()
+        self.traces = self.traces if traces is None else traces
+        moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
+        if self.traces:
+            supports, followed = supports_of(database), followed_of(database)
+            moment = moment._replace(state=with_orders(moment.state), supports=supports, followed=followed)
+        return moment, self._tail
+
+    def _save(self, database: InFile, moment: Taken, tail: int) -> None:
+        """Write a checkpoint. It never waits for the database's lock, whose holder may wait for it."""
+        with self._checkpoints:
             if moment.seq < self.checkpoint_seq:
                 return  # another thread has made a later one meanwhile
             with self.container.failing("write to"):
@@ -376,7 +386,14 @@ class DatabaseFile:
             alive = known()
             if alive is not None:
                 try:
-                    self.checkpoint(alive)
+                    while not alive._lock.acquire(timeout=PATIENCE):
+                        if self._closing.is_set():  # who closes has the lock, and waits for this thread
+                            return
+                    try:
+                        taken = self._take(alive, None)
+                    finally:
+                        alive._lock.release()
+                    self._save(alive, *taken)
                 except Exception as error:
                     if self._closing.is_set():  # closing makes its own
                         return
@@ -388,25 +405,33 @@ class DatabaseFile:
         self._checkpointing.start()
 
     def close(self, database: InFile) -> None:
-        """Write what waits and a last checkpoint, and let go of the file. Interrupted, it makes no checkpoint."""
-        if not self._finalizer.alive:
-            return
-        try:
-            if not self.read_only:
-                if self._checkpointing is not None:
-                    self._checkpointing.join()
-                self.flush()
-                if self.seq > self.checkpoint_seq:
-                    self.checkpoint(database)
-        except Exception:
-            raise
-        except BaseException:  # interrupted: what waits is written all the same, and there is no other chance
-            if not self.read_only:
-                self.flush()
-            raise
-        finally:
+        """Write what waits and a last checkpoint, and let go of the file. Interrupted, it makes no checkpoint.
+
+        Other threads neither commit nor close meanwhile.
+        """
+        with database._lock:
+            if not self._finalizer.alive:
+                self.container.close()  # what an interrupt kept from its end
+                return
             self._closing.set()
-            self._finalizer()
+            try:
+                if not self.read_only:
+                    if self._checkpointing is not None:
+                        self._checkpointing.join()
+                    self.flush()
+                    if self.seq > self.checkpoint_seq:
+                        self.checkpoint(database)
+            except Exception:
+                raise
+            except BaseException:  # interrupted: what waits is written all the same, and there is no other chance
+                if not self.read_only:
+                    self.flush()
+                raise
+            finally:
+                try:
+                    self._finalizer()
+                finally:
+                    self.container.close()  # if that was interrupted, the rest
 
 
 def _write_later(file: weakref.ref[DatabaseFile], closing: threading.Event) -> None:

@@ -20,7 +20,8 @@ from lftj.errors import DatabaseFileError
 
 # The lock files, by device and number, that this process holds, with its number: a child holds none of its parent's.
 _HELD: dict[tuple[int, int], int] = {}
-_GUARD = threading.Lock()
+# Reentrant: while it is held, the collector may end a database that nobody has closed, which lets go of its lock.
+_GUARD = threading.RLock()
 # Times that a lock is tried, a hundredth of a second apart.
 TRIES = 5
 
@@ -31,11 +32,12 @@ class WriterLock:
     def __init__(self, path: Path) -> None:
         self.path, self.pid = lock_path(path), os.getpid()
         with _GUARD:
-            self._descriptor = self._taken(path)
-            self._key = _key(os.fstat(self._descriptor))
+            descriptor = self._taken(path)
+            self._descriptor: int | None = descriptor  # None once it is closed
+            self._key = _key(os.fstat(descriptor))
             _HELD[self._key] = self.pid
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{self.pid} {socket.gethostname()}".encode())
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{self.pid} {socket.gethostname()}".encode())
 
     def _taken(self, path: Path) -> int:
         """The lock file, open and locked."""
@@ -54,15 +56,18 @@ class WriterLock:
             os.close(descriptor)  # who held it has removed it meanwhile: this one locks nothing
 
     def release(self) -> None:
-        """Let another process write."""
+        """Let another process write. Interrupted, it can be called again, and does the rest."""
         if self.pid != os.getpid():
             return
         with _GUARD:
-            if _HELD.pop(self._key, None) is None:
+            if self._descriptor is None:
                 return
             with contextlib.suppress(OSError):
-                os.unlink(self.path)
-            os.close(self._descriptor)
+                if _same(self._descriptor, self.path):
+                    os.unlink(self.path)
+            _HELD.pop(self._key, None)
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
 
 
 def lock_path(path: Path) -> Path:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
 import lftj
 from lftj.durable import checking, database_file
 from tests.durable.shop import PROGRAM, contents, lose
+from tests.interrupt import Interrupt
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 DURABLE = str(Path(database_file.__file__).parent)
@@ -23,28 +22,26 @@ DURABLE = str(Path(database_file.__file__).parent)
 BLOCKS = (DURABLE, contextlib.__file__)
 
 
-class Interrupt:
-    """KeyboardInterrupt at the `at`-th line that is run in files at `places`; `done`: whether there was one."""
+def test_no_interrupt_is_where_no_signal_can_be() -> None:
+    """One between a block and its manager's exit left the lock of all lock files locked, and the next open waited."""
+    lock = threading.Lock()
 
-    def __init__(self, at: int, places: tuple[str, ...] = (DURABLE,)) -> None:
-        self.left, self.places, self.done = at, places, False
+    def locked(out: bool) -> int:
+        with lock:
+            for i in range(3):
+                if out:
+                    return i
+            return 3
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.startswith(self.places):
-            return None
-        if event == "line" and not self.done:
-            self.left -= 1
-            if self.left < 0:
-                self.done = True
-                raise KeyboardInterrupt
-        return self
-
-    def __enter__(self) -> Interrupt:
-        sys.settrace(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+    for out in (False, True):
+        at, interrupted = 0, True
+        while interrupted:
+            with contextlib.suppress(KeyboardInterrupt), Interrupt(at, (__file__,)) as interrupt:
+                locked(out)
+            assert not lock.locked()
+            interrupted = interrupt.done
+            at += 1
+        assert at > 3
 
 
 def commit(db: lftj.Database) -> None:
@@ -115,7 +112,7 @@ def test_at_every_line(
         db = lftj.Database._sized(PROGRAM, **sizes, path=path, sync=sync, retain=None)
         db.load("edge", [(0, 2)])
         before, seq, names = contents(db), db.seq, len(db._state.relations)
-        with contextlib.suppress(KeyboardInterrupt), Interrupt(at) as interrupt:
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at, (DURABLE,)) as interrupt:
             change(db)
         interrupted = interrupt.done
         if not (published := change is checkpoint or db.seq > seq):

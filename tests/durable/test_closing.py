@@ -1,0 +1,144 @@
+"""Closing a file while others are at work, and files that nobody closes.
+
+Catches: a thread that waits for itself or for one that waits for it, a commit that returned and is not in the file, a
+lock that is never let go of.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.durable import database_file
+from lftj.errors import DatabaseFileError
+from tests.durable.shop import opened
+
+PROGRAM = ".decl e(x:number)"
+
+
+def ends(work: Callable[[], object]) -> bool:
+    """Whether some work comes to its end, in a thread of its own."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(30)
+    return not thread.is_alive()
+
+
+def test_the_collector_may_end_a_database_while_another_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which lets go of its lock file, for which it waited for the lock that this thread held."""
+    left = lftj.Database(PROGRAM, path=tmp_path / "left.lftj")
+    left.on_commit("e", lambda delta, left=left: len(left["e"]))  # a cycle
+    gc.collect()  # all else
+    opening = os.open
+
+    def opens(*given: Any, **options: Any) -> int:
+        gc.collect()
+        return opening(*given, **options)
+
+    def work() -> None:
+        monkeypatch.setattr(os, "open", opens)
+        lftj.Database(PROGRAM, path=tmp_path / "other.lftj").close()
+        monkeypatch.setattr(os, "open", opening)
+
+    del left
+    assert ends(work)
+    lftj.Database(path=tmp_path / "left.lftj").close()
+
+
+def test_a_callback_may_close_the_file_of_a_commit_that_began_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for the checkpoint, which waited for the database, which the commit holds."""
+    monkeypatch.setattr(database_file, "TAIL", 0)
+    db = opened(tmp_path / "shop.lftj")
+    db.on_commit("edge", lambda delta: db.close())
+
+    def commit() -> None:
+        with db.transaction() as tx:
+            tx.insert("edge", [(1, 2)])
+
+    assert ends(commit)
+    with opened(tmp_path / "shop.lftj") as again:
+        assert (1, 2) in again["edge"]
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("sync", ["off", "normal"])
+def test_what_was_committed_while_another_thread_closes_is_in_the_file(tmp_path: Path, sync: str) -> None:
+    """With sync="off", what was committed after the last look at what waits was lost."""
+    for number in range(4):
+        path, done = tmp_path / f"{number}.lftj", list[tuple[int]]()
+        db = lftj.Database(PROGRAM, path=path, sync=sync)
+        begun, told = threading.Event(), list[DatabaseFileError]()
+
+        def commits(db: lftj.Database = db, done: list[tuple[int]] = done, begun: threading.Event = begun) -> None:
+            try:
+                while True:
+                    row = (len(done),)
+                    with db.transaction() as tx:
+                        tx.insert("e", [row])
+                    done.append(row)
+                    if len(done) == 20:
+                        begun.set()
+            except DatabaseFileError as error:
+                told.append(error)  # noqa: B023
+
+        thread = threading.Thread(target=commits, daemon=True)
+        thread.start()
+        assert begun.wait(30)
+        db.close()
+        thread.join(30)
+        assert "is closed" in str(told[0])
+        with lftj.Database(path=path) as again:
+            assert sorted(again["e"]) == done
+
+
+def test_several_threads_may_close(tmp_path: Path) -> None:
+    db, failed = opened(tmp_path / "shop.lftj"), list[BaseException]()
+    with db.transaction() as tx:
+        tx.insert("edge", [(5, 6)])
+
+    def close() -> None:
+        try:
+            db.close()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=close, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert failed == []
+    with opened(tmp_path / "shop.lftj") as again:
+        assert (5, 6) in again["edge"]
+
+
+def test_callbacks_of_a_reader_may_wait_for_who_reads_the_file_and_may_fail(tmp_path: Path) -> None:
+    """They were called in the midst of reading the file, and what they raised was told to nobody."""
+    path = tmp_path / "shop.lftj"
+    with opened(path, retain=None) as db, opened(path, read_only=True, retain=None) as reader:
+        seen: list[Any] = []
+
+        def called(delta: Any) -> None:
+            file = reader._file
+            assert file is not None
+            seen.append(file.container.in_transaction())
+            seen.append(ends(file.container.close))
+            raise RuntimeError("no room")
+
+        reader.on_commit("edge", called)
+        with db.transaction() as tx:
+            tx.insert("edge", [(5, 6)])
+        with pytest.warns(RuntimeWarning, match=r"(?s)a callback of on_commit failed.*no room"):
+            reader.refresh()
+        assert seen == [False, True]
