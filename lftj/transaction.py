@@ -54,7 +54,7 @@ from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answer_errors import out_of_memory, unknown
-from lftj.results.async_block import AsyncBlock
+from lftj.results.async_block import AsyncBlock, held
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, few_rows, of_bag
 from lftj.store.copies import missing as missing_copies
@@ -127,45 +127,44 @@ class Transaction:
 
     def __enter__(self) -> Transaction:
         database = self._database
-        database._lock.acquire()
-        while (opened := database._opened) is not None:
-            other = opened()
-            if other is None:  # an interrupt kept its block, of this thread, from its end: the lock was never released
-                database._opened = None
-                database._lock.release()
-                continue
-            passing = other._passing
-            if passing is None:
-                break
-            database._lock.release()
-            passing.wait()
-            database._lock.acquire()
+        holding = held(database._lock)
         try:
+            next(holding)
+            while (other := database._open) is not None and (passing := other._passing) is not None:
+                holding.close()
+                passing.wait()
+                holding = held(database._lock)
+                next(holding)
             if self._phase is not _UNUSED:
                 raise self._misuse()
-            if opened is not None:
+            if other is not None:
                 raise TransactionError(
                     "a transaction inside another",
                     why="the block of the first has not ended, and one changes the database at a time",
                     remedy="use the transaction that is open, or begin this one after its block",
                 )
+            if database._holding is not None:
+                database._holding.close()  # an interrupt may have kept its block, of this thread, from its end
             # Weakly: what an interrupt keeps from ending its block is gone with its frame.
-            database._opened = weakref.ref(self)
+            database._opened, database._holding = weakref.ref(self), holding
             self._phase = _OPEN
+            return self
         except BaseException:
-            database._lock.release()
+            if database._holding is holding:
+                database._opened = None
+            holding.close()
             raise
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         database = self._database
-        database._opened = None
         try:
+            database._opened = None
             failures = self._finish(discard=kind is not None)
         finally:
-            database._lock.release()
+            assert database._holding is not None, "its block has begun"
+            database._holding.close()
         for failure in failures:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         for name in self._kept:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
@@ -45,6 +45,8 @@ class InFile(Watched):
     _symbols: SymbolTable
     # The transaction whose block is open; set and read by the thread that holds the lock.
     _opened: weakref.ref[Any] | None = None
+    # By which it holds the lock.
+    _holding: Generator[None] | None = None
 
     @property
     def _open(self) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Generator
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -30,8 +31,19 @@ class Writers(Protocol):
 
     _lock: threading.RLock
 
+    _holding: Generator[None] | None
+
     @property
     def _open(self) -> Any: ...
+
+
+def held(lock: threading.RLock) -> Generator[None]:
+    """It holds the lock from the first `next` on, until it is closed: wherever an interrupt comes, it has it or not.
+
+    One that comes between `acquire` and a `try` would leave it locked.
+    """
+    with lock:
+        yield
 
 
 class AnyBlock(Protocol):
@@ -84,7 +96,8 @@ class AsyncBlock:
             return
         self._passing = passing = threading.Event()
         try:
-            lock.release()
+            assert self._writers._holding is not None, "its block has begun"
+            self._writers._holding.close()
             raised = await self._beside()
             pause = _PAUSE
             while not lock.acquire(blocking=False):
@@ -92,7 +105,12 @@ class AsyncBlock:
                     pause = await _paused(pause)
                 except asyncio.CancelledError as cancelled:
                     raised = raised or cancelled
-            assert self._writers._open is block, "nobody opens another while this one passes the lock"
+            try:
+                assert self._writers._open is block, "nobody opens another while this one passes the lock"
+                self._writers._holding = holding = held(lock)
+                next(holding)
+            finally:
+                lock.release()
             if raised is None:
                 block.__exit__(None, None, None)
                 return

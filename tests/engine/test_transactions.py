@@ -6,6 +6,7 @@ follow, a last word that was not the last, a transaction that left something beh
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import sys
@@ -20,10 +21,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lftj
+from lftj import transaction
 from lftj.errors import DataWarning, UnknownRelationError
+from lftj.results import async_block
 from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, new_rule, some_rows, source
+from tests.interrupt import Interrupt
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -562,3 +566,28 @@ def test_a_block_that_an_interrupt_kept_from_its_end_is_gone_with_its_frame(plac
     thread.start()
     thread.join(20)
     assert {(7, 8), (8, 9)} <= set(db["e"])
+
+
+def test_an_interrupt_as_a_block_begins_keeps_nobody_from_writing() -> None:
+    """The lock that it had just taken was locked for good."""
+    db, at, interrupted = small(), 0, True
+    places = (transaction.__file__, async_block.__file__)
+    while interrupted:
+        tx = db.transaction()
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at, places) as interrupt:
+            tx.__enter__()
+        interrupted = interrupt.done
+        if not interrupted:
+            tx.__exit__(None, None, None)
+        del tx
+
+        def commit(row: tuple[int, int] = (at, at)) -> None:
+            with db.transaction() as tx:
+                tx.insert("e", [row])
+
+        thread = threading.Thread(target=commit, daemon=True)
+        thread.start()
+        thread.join(20)
+        assert (at, at) in db["e"]
+        at += 1
+    assert at > 5

@@ -7,6 +7,7 @@ half-made or a cancelled commit that took effect, a lock that is never given bac
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from typing import Any
@@ -299,3 +300,28 @@ def test_reads_while_a_commit_is_computed_wait_and_are_right() -> None:
             assert db.query("edge(x, y), edge(y, z)").count() == x
 
     asyncio.run(main())
+
+
+def test_a_block_whose_loop_is_closed_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock that its thread had given up was released once more by the next block, which ran without it."""
+    db, slow = lftj.Database(PROGRAM), Slow(monkeypatch)
+
+    async def commits() -> None:
+        async with db.transaction() as tx:
+            tx.insert("other", [(1,)])
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(commits())
+    loop.run_until_complete(slow.has_begun())
+    loop.close()
+    (computing,) = (thread for thread in threading.enumerate() if thread.name == "lftj commit")
+    slow.go.set()
+    computing.join(30)
+    task.get_coro().close()
+    del task, computing
+    gc.collect()
+    assert free(db)
+    with db.transaction() as tx:
+        tx.insert("other", [(2,)])
+    assert (2,) in db["other"]
+    assert free(db)
