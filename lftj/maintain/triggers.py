@@ -265,7 +265,8 @@ class Triggers:
         if chosen and heads.name not in step.new_heads:
             if not step.is_evaluated(heads):
                 # Maps take longer than evaluating does: they pay where a change follows soon.
-                staged = self._delta.prepare(step, heads, why, limits)
+                evaluated_by = RECOMPUTE if self._delta.fits(step, heads) else self._delta
+                staged = evaluated_by.prepare(step, heads, why, limits)
                 staged.kept = None
                 return staged
             if reason := background.COMPILING if background.is_busy() else step.dear(heads):
