@@ -16,11 +16,13 @@ how often rows are there. Files are read a piece at a time: memory does not grow
 from __future__ import annotations
 
 import io
+import os
+import stat
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.errors import DataError
 from lftj.streams.weighted import WEIGHT
@@ -149,7 +151,23 @@ def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> It
             if not piece:
                 if not follow:
                     return
+                _check_same(path, file)
                 time.sleep(PAUSE)
+
+
+def _check_same(path: Path, file: BinaryIO) -> None:
+    """`DataError` if a file that is followed is another one now, or has been cut: nothing more would come of it."""
+    here = os.fstat(file.fileno())
+    try:
+        there = path.stat()
+    except OSError:  # moved away, where somebody may append to it still
+        return
+    if stat.S_ISREG(here.st_mode) and (not os.path.samestat(here, there) or there.st_size < file.tell()):
+        raise DataError(
+            f"{path} was {'replaced' if not os.path.samestat(here, there) else 'cut'} while it was followed",
+            why="its rows so far are in the circuit, and only what is appended can be followed",
+            remedy="append to the file; where it begins anew, begin the stream anew",
+        )
 
 
 def _header(first: bytes, kind: str, types: Types, place: str) -> bytes:

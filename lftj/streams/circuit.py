@@ -25,7 +25,7 @@ import numpy as np
 
 from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
-from lftj.errors import DataError, MemoryLimitError, ProgramError
+from lftj.errors import DataError, MemoryLimitError, ProgramError, TransactionError
 from lftj.io.batch_reader import BatchReader
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
@@ -109,7 +109,8 @@ class Circuit(Loops):
         self._ticks = 0
         self._whole: list[str] = []
         self._progress = Progress()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what a source of a step asks of the circuit comes from the same thread
+        self._stepping = False
 
     def _sized(self, page_rows: int, dir_rows: int) -> Circuit:
         """The same circuit, with pages and directories of these sizes: tests force small ones."""
@@ -199,26 +200,39 @@ class Circuit(Loops):
         for bad rows, `EvaluationError` if an operator has no value; then the circuit is as it was.
         """
         with self._lock:
-            graph = self._graph
-            given = self._given(inputs)
-            touched = self._room.arena.touched
+            if self._stepping:
+                raise TransactionError(
+                    "a step inside another",
+                    why="a source or a function of the first makes it, and one step changes the circuit at a time",
+                    remedy="make it after that one",
+                )
             try:
-                states = graph.start(self._room) if self._states is None else self._states
-                with self._progress.step(f"stepping {self.name}"):
-                    values, following = graph.tick(states, given, Tick((self._ticks,), self._room))
-            except ArenaFullError as full:
-                raise MemoryLimitError(
-                    f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
-                    why="the step was not made; the circuit is as it was before",
-                    remedy="raise `memory_limit=` of the circuit, or give smaller batches",
-                ) from None
-            made = {
-                name: WeightedRows(Schema(name, node.columns), zset_of(values[node.number]), self._room.symbols)
-                for name, node in graph.outputs.items()
-            }
-            self._states, self._ticks = following, self._ticks + 1
-            self.rows_touched = self._room.arena.touched - touched
-            return made
+                self._stepping = True
+                return self._stepped(inputs)
+            finally:
+                self._stepping = False
+
+    def _stepped(self, inputs: Mapping[str, Any] | None) -> dict[str, WeightedRows]:
+        graph = self._graph
+        given = self._given(inputs)
+        touched = self._room.arena.touched
+        try:
+            states = graph.start(self._room) if self._states is None else self._states
+            with self._progress.step(f"stepping {self.name}"):
+                values, following = graph.tick(states, given, Tick((self._ticks,), self._room))
+        except ArenaFullError as full:
+            raise MemoryLimitError(
+                f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
+                why="the step was not made; the circuit is as it was before",
+                remedy="raise `memory_limit=` of the circuit, or give smaller batches",
+            ) from None
+        made = {
+            name: WeightedRows(Schema(name, node.columns), zset_of(values[node.number]), self._room.symbols)
+            for name, node in graph.outputs.items()
+        }
+        self._states, self._ticks = following, self._ticks + 1
+        self.rows_touched = self._room.arena.touched - touched
+        return made
 
     def value(self, name: str) -> WeightedRows:
         """All rows of an output now: the sum of its changes so far. Any thread may ask while another steps.

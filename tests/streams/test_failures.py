@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import assume, given, note
 
 import lftj
 from lftj import streams
-from lftj.errors import DataError, MemoryLimitError
+from lftj.errors import DataError, MemoryLimitError, TransactionError
 from lftj.streams.graph import Graph
 from lftj.streams.operators import Input
 from tests.conftest import JIT, examples
@@ -214,3 +215,18 @@ def test_a_nested_circuit_without_an_end_leaves_the_circuit() -> None:
             one.step({"n": [(1,)]})
         made = one.step({"n": [(26,)]})["o"]
         assert set(made.inserted) == ({(x,) for x in range(26, 31)} if one is circuit else set())
+
+
+def test_a_step_inside_another_is_refused() -> None:
+    """It waited for itself."""
+    circuit = streams.Circuit()
+    circuit.output("all", circuit.input("row", x=int))
+
+    def rows() -> Iterator[tuple[int]]:
+        assert circuit.late == {}
+        yield (1,)
+        circuit.step({"row": [(2,)]})
+
+    with pytest.raises(TransactionError, match="a step inside another"):
+        circuit.step({"row": rows()})
+    assert dict(circuit.step({"row": [(3,)]})["all"]) == {(3,): 1}

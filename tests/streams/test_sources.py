@@ -257,3 +257,20 @@ def test_what_the_code_of_a_circuit_raises_is_its_own(shell: Shell) -> None:
     shell.write({"c.py": "1 / 0\n"})
     with pytest.raises(ZeroDivisionError):
         shell("stream", "c.py")
+
+
+@pytest.mark.parametrize("how", ["replaced", "cut"])
+def test_a_file_that_begins_anew_cannot_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """What was written to it from then on was waited for in the old one, without a word."""
+    monkeypatch.setattr(sources, "PAUSE", 0.01)
+    path, other = tmp_path / "bids.ndjson", tmp_path / "others.ndjson"
+    path.write_text('{"auction": 1, "price": 2.0, "who": "ann"}\n')
+    steps = circuit().run({"bid": path}, follow=True)
+    assert [row for row, _ in next(steps)["all"]] == [(1, 2.0, "ann")]
+    if how == "cut":
+        path.write_text("")
+    else:
+        other.write_text('{"auction": 1, "price": 2.0, "who": "ann"}\n' * 2)
+        other.rename(path)
+    with pytest.raises(lftj.DataError, match=rf"bids\.ndjson was {how} while it was followed"):
+        next(steps)
