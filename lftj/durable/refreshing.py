@@ -7,6 +7,7 @@ behind them: another table of symbols takes the place of its own, and heads that
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,8 +71,13 @@ def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
             why="it is the one writer, so nobody else can have changed the file",
             remedy="call it where the file was opened with read_only=True",
         )
-    with database._lock, file.container.failing("read"):
-        return file.container.at_one_moment(lambda: _taken_up(database, file))
+    with database._lock:
+        with file.container.failing("read"):
+            deltas = file.container.at_one_moment(lambda: _taken_up(database, file))
+        failures = database._deliver(deltas)  # with the file left to others: callbacks may wait for them
+    for failure in failures:
+        warnings.warn(failure, RuntimeWarning, stacklevel=3)
+    return deltas
 
 
 def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
@@ -91,9 +97,7 @@ def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
         before.again(database, file)
         raise
     changes = _changes(before.state.relations, contents, database._state.relations)
-    deltas = Deltas(changes, {}, database._evaluator, {})
-    database._deliver(deltas)
-    return deltas
+    return Deltas(changes, {}, database._evaluator, {})
 
 
 def _kept_by_row(file: DatabaseFile, upto: int) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import traceback
 from collections import deque
 from collections.abc import Callable
-from weakref import ref
+from typing import Any
+from weakref import finalize, ref
 
 from lftj import arguments
 from lftj.results.answers import Answers
@@ -24,16 +25,19 @@ class Watched(Answers):
     _undelivered: deque[tuple[Callable[[Delta], object], Delta]]
     _delivering: bool
     _feeds: dict[object, ref[CommitFeed]]
+    _end: finalize[..., Any] | None
 
     def _begin_watching(self) -> None:
-        self._watchers, self._undelivered, self._delivering, self._feeds = {}, deque(), False, {}
+        self._watchers, self._undelivered, self._delivering = {}, deque(), False
+        self._feeds, self._end = {}, None
 
     def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
         """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.
 
         Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
-        commits. The commit stands whatever a callback does: an exception becomes a warning when all callbacks have
-        run. A callback may open a transaction; who watches is told of that one afterwards. Loads are no commits.
+        commits, while others may not: a callback that waits for another thread's commit waits for ever. The commit
+        stands whatever a callback does: an exception becomes a warning when all callbacks have run. A callback may
+        open a transaction; who watches is told of that one afterwards. Loads are no commits.
         """
         self._stored(name)
         arguments.function("callback", callback, "callback(delta)")
@@ -49,20 +53,23 @@ class Watched(Answers):
         """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
 
         `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it or
-        the database is closed, from any thread, or with the block of `with db.changes() as feed`. `limit`: how many
-        commits may wait to be read before `TransactionError` says that some were not kept; without it, any number.
-        Loads are no commits. See `lftj.results.commit_feed`.
+        the database is closed, from any thread, when nobody has the database any more, or with the block of
+        `with db.changes() as feed`. `limit`: how many commits may wait to be read before `TransactionError` says that
+        some were not kept; without it, any number. Loads are no commits. See `lftj.results.commit_feed`.
         """
         for name in names:
             self._stored(name)
         feeds, handle = self._feeds, object()
+        if self._end is None:
+            self._end = finalize(self, _close_all, feeds)
+            self._end.atexit = False
         waiting = arguments.count("limit", limit, "commits that may wait to be read")
         feed = CommitFeed(names, waiting, lambda: feeds.pop(handle, None))
         feeds[handle] = ref(feed, lambda _: feeds.pop(handle, None))
         return feed
 
     def _all_feeds(self) -> list[CommitFeed]:
-        return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
+        return _alive(self._feeds)
 
     def _deliver(self, deltas: Deltas) -> list[str]:
         """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
@@ -95,3 +102,12 @@ class Watched(Answers):
         if stop is not None:
             raise stop
         return failures
+
+
+def _alive(feeds: dict[object, ref[CommitFeed]]) -> list[CommitFeed]:
+    return [feed for held in tuple(feeds.values()) if (feed := held()) is not None]
+
+
+def _close_all(feeds: dict[object, ref[CommitFeed]]) -> None:
+    for feed in _alive(feeds):
+        feed.close()

@@ -211,3 +211,16 @@ def test_a_reader_whose_loop_has_ended_does_not_trouble_commits() -> None:
     commit(db, "other", (1,))
     assert told(feed.waiting()) == [{"other": [(1,)]}]
     del waiting
+
+
+def test_a_feed_ends_with_its_database() -> None:
+    """Its reader waited for ever for the commits of a database that nobody had any more."""
+    db = lftj.Database(PROGRAM)
+    feed, seen = db.changes(), list[Any]()
+    reader = threading.Thread(target=lambda: seen.extend(feed), daemon=True)
+    reader.start()
+    commit(db, "other", (1,))
+    del db
+    gc.collect()
+    reader.join(30)
+    assert told(seen) == [{"other": [(1,)]}]
