@@ -16,6 +16,7 @@ The threads are made when the first shift begins and end with the crew. A crew m
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -52,6 +53,7 @@ class Crew:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._pool: ThreadPoolExecutor | None = None
+        self._pid = os.getpid()
         self._lock = threading.Lock()
 
     def shift(self, work: Callable[[int, Shift], None], workers: int | None = None, *, first: int = 0) -> Shift:
@@ -67,6 +69,8 @@ class Crew:
 
         If that is interrupted, by then nobody is at work any more.
         """
+        if self._pid != os.getpid():  # a child that was forked has none of its parent's threads
+            self._pool, self._pid, self._lock = None, os.getpid(), threading.Lock()
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="lftj")

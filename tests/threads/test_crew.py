@@ -6,6 +6,8 @@ crew that is of no use after a failure.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -123,4 +125,18 @@ def test_an_interrupt_while_a_shift_begins_leaves_nobody_at_work(monkeypatch: py
     known = list(ended)
     time.sleep(0.05)
     assert ended == known
+    assert finished(crew) == {0, 1, 2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_child_that_was_forked_has_threads_of_its_own() -> None:
+    """It waited for those of its parent."""
+    crew = Crew(2)
+    assert finished(crew) == {0, 1, 2}
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if finished(crew) == {0, 1, 2} else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert finished(crew) == {0, 1, 2}
