@@ -13,6 +13,7 @@ ones, and what is derived follows the net change as in any transaction.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -190,8 +191,12 @@ def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFi
 def _number_at(file: DatabaseFile, when: int | dt.datetime) -> int:
     if not isinstance(when, dt.datetime):
         return when
+    try:
+        moment = when.timestamp()
+    except (ValueError, OverflowError):  # of a local time that has none in UTC: in year 1, or 9999
+        moment = math.copysign(math.inf, when.year - 5000)
     sql = "select max(seq) from log where time <= ?"
-    found = file.container.connection.execute(sql, (when.timestamp(),)).fetchone()[0]
+    found = file.container.connection.execute(sql, (moment,)).fetchone()[0]
     if found is None:
         oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
         return file.seq if oldest is None else int(oldest) - 1

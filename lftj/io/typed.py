@@ -160,7 +160,7 @@ def _read_columns(
 def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> ColumnPart:
     if _of_pandas(values):
         plain = isinstance(values.dtype, np.dtype)
-        if plain and values.dtype.kind == "f" and is_nullable(column.type):
+        if rows and plain and values.dtype.kind == "f" and is_nullable(column.type):
             import pyarrow
 
             values = pyarrow.array(values.to_numpy(), from_pandas=True)  # where NaN stands for null

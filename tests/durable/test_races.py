@@ -262,3 +262,10 @@ def test_what_heads_are_followed_by_comes_back(tmp_path: Path) -> None:
                 assert contents(db) == contents(expected)
             assert all((50 + damaged, x) in db["path"] for x in (0, 1, 2))
         assert checking.check(path) == []
+
+
+def test_times_that_are_none_in_utc(tmp_path: Path) -> None:
+    """The first moment of year 1, of a local time, ended in a ValueError."""
+    with opened(tmp_path / "shop.lftj", retain=None) as db:
+        assert contents(db.at(dt.datetime.min)) == {}
+        assert contents(db.at(dt.datetime.max)) == contents(db)

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import lftj
 from lftj.io.convert import ColumnTypeError
 from lftj.io.rejects import BadRowsError
 
@@ -403,3 +404,12 @@ def test_dict_of_columns(reader):
 )
 def test_dict_refusals(reader, columns, message):
     assert reader.refusal(columns, E2) == message
+
+
+@pytest.mark.parametrize("type", ["number", "symbol", "date", "bytes", "unsigned", "decimal(9, 2)"])
+@pytest.mark.parametrize("mark", ["", "?"])
+def test_an_empty_frame_has_no_types(type, mark):
+    """pandas makes its columns float64, which was refused where a column may be null."""
+    db = lftj.Database(f".decl s(a:{type}{mark})")
+    db.load("s", pd.DataFrame({"a": []}))
+    assert list(db["s"]) == []
