@@ -54,7 +54,7 @@ from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answer_errors import out_of_memory, unknown
-from lftj.results.async_block import AsyncBlock, held
+from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, few_rows, of_bag
 from lftj.store.copies import missing as missing_copies
@@ -65,7 +65,8 @@ from scantree.memory import ArenaFullError
 from scantree.version import Version
 
 if TYPE_CHECKING:
-    from threading import Event
+    from collections.abc import Generator
+    from threading import Event, RLock
     from types import TracebackType
 
     from lftj.database import Database
@@ -77,6 +78,15 @@ if TYPE_CHECKING:
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
 _NO_HEADS: frozenset[str] = frozenset()
+
+
+def _held(lock: RLock) -> Generator[None]:
+    """It has the lock from the first `next` on, until it is closed: wherever an interrupt comes, it has it or not.
+
+    One that came between `acquire` and a `try` would leave it locked.
+    """
+    with lock:
+        yield
 
 
 class Transaction:
@@ -127,13 +137,17 @@ class Transaction:
 
     def __enter__(self) -> Transaction:
         database = self._database
-        holding = held(database._lock)
+        holding = _held(database._lock)
         try:
             next(holding)
-            while (other := database._open) is not None and (passing := other._passing) is not None:
+            other = None
+            while (opened := database._opened) is not None and (other := opened()) is not None:
+                passing = other._passing
+                if passing is None:
+                    break
                 holding.close()
                 passing.wait()
-                holding = held(database._lock)
+                holding, other = _held(database._lock), None
                 next(holding)
             if self._phase is not _UNUSED:
                 raise self._misuse()
@@ -180,6 +194,11 @@ class Transaction:
     ) -> None:
         assert self._apart is not None, "its block has begun"
         await self._apart.leave(kind, error, trace)
+
+    def _hold(self) -> None:
+        """Have the lock again, which the block gave up while its commit was computed."""
+        self._database._holding = holding = _held(self._database._lock)
+        next(holding)
 
     @property
     def _passing(self) -> Event | None:

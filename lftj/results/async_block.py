@@ -37,21 +37,14 @@ class Writers(Protocol):
     def _open(self) -> Any: ...
 
 
-def held(lock: threading.RLock) -> Generator[None]:
-    """It holds the lock from the first `next` on, until it is closed: wherever an interrupt comes, it has it or not.
-
-    One that comes between `acquire` and a `try` would leave it locked.
-    """
-    with lock:
-        yield
-
-
 class AnyBlock(Protocol):
     """A transaction, as far as an asynchronous block needs it."""
 
     _apart: AsyncBlock | None
 
     def _computed(self) -> object: ...
+
+    def _hold(self) -> None: ...
 
     def __enter__(self) -> Any: ...
 
@@ -107,8 +100,7 @@ class AsyncBlock:
                     raised = raised or cancelled
             try:
                 assert self._writers._open is block, "nobody opens another while this one passes the lock"
-                self._writers._holding = holding = held(lock)
-                next(holding)
+                block._hold()
             finally:
                 lock.release()
             if raised is None:
