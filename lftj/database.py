@@ -134,7 +134,6 @@ class Database(InFile):
         self._journal = Journal()
         self._rejects: dict[str, Rejects | None] = {}
         self._constraints_wait = False  # for the end of several loads that are one
-        self._attached: list[object] = []  # circuits, which clauses know by a number
         self._begin_watching()
         if path is not None:
             self._open_file(path, read_only, sync, retain)
@@ -252,13 +251,12 @@ class Database(InFile):
 
         with self._alone("attach"):
             self._refuse_file("a circuit is attached", "a circuit is made of Python functions, which no file keeps")
-            before = self._state
+            before, circuits = self._state, dict(self._evaluator.circuits)
             try:
                 attached = attach(self._evaluator, self._new, circuit, inputs, outputs)
                 self._refresh(list(attached.outputs), None)
-                self._attached.append(attached)
             except BaseException:
-                self._evaluator.state = before
+                self._evaluator.state, self._evaluator.circuits = before, circuits
                 raise
 
     @property

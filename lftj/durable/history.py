@@ -232,6 +232,7 @@ def branch_of(database: Held) -> Held:
         relations = {name: relation.frozen() for name, relation in database._state.relations.items()}
         made._evaluator = database._evaluator.over(database._state._replace(relations=relations), apart=True)
         made._evaluator.rounds = database._evaluator.rounds.apart()
+        made._evaluator.circuits = {op: attached.apart() for op, attached in database._evaluator.circuits.items()}
     return made
 
 

@@ -62,8 +62,9 @@ class Evaluator:
     """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
     `pilot_from`: estimated steps from which plans are tried before one is chosen (sampling.py). `trace_room`: records a
-    trace's buffers hold, forced tiny by tests. `rounds`: what is kept of recursive components. `given`: the codes of a
-    query's parameters; plans are of queries, whatever these are.
+    trace's buffers hold, forced tiny by tests. `rounds`: what is kept of recursive components. `circuits`: those that
+    are attached, with what is kept of them, by the mark of their clauses (lftj/streams/attached.py). `given`: the codes
+    of a query's parameters; plans are of queries, whatever these are.
     """
 
     arena: Arena
@@ -75,6 +76,7 @@ class Evaluator:
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None
     rounds: ComponentRounds = field(default_factory=ComponentRounds)
+    circuits: dict[str, Any] = field(default_factory=dict)
     given: Mapping[str, int] = field(default_factory=dict)
     _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
 
@@ -95,6 +97,7 @@ class Evaluator:
             self.pilot_from,
             self.trace_room,
             self.rounds,
+            self.circuits,
             self.given,
             {} if apart else self._plans,
         )

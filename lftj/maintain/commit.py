@@ -138,7 +138,7 @@ class Commit:
         self.fact_changes = changed
         strata = (self._program or self.base).strata
         if strata.marked:
-            self._ticking = ticking(self._before, strata.marked)
+            self._ticking = ticking(self._evaluator, self._before, strata.marked)
         streamed = () if self._streams is None else self._streams.logs
         if not facts and self._program is None and not self._ticking and not streamed:
             return

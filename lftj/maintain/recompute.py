@@ -72,16 +72,16 @@ MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {
 }
 
 # Whether such a head may change in a commit that changes nothing it reads, by the same word.
-TICKING: dict[str, Callable[[State, Clause], bool]] = {}
+TICKING: dict[str, Callable[[Evaluator, State, Clause], bool]] = {}
 
 
-def ticking(state: State, clauses: Sequence[Clause]) -> list[str]:
-    """The heads of marked clauses that may change in a commit though nothing that they read does."""
+def ticking(evaluator: Evaluator, state: State, clauses: Sequence[Clause]) -> list[str]:
+    """The heads of marked clauses that may change in a commit after `state` though nothing that they read does."""
     found = []
     for clause in clauses:
         assert clause.aggregate is not None
         ticks = TICKING.get(clause.aggregate.op.partition(" ")[0])
-        if ticks is not None and ticks(state, clause):
+        if ticks is not None and ticks(evaluator, state, clause):
             found.append(clause.head)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -154,6 +154,11 @@ class Step:
         if self._evaluator.state is not self.state:
             self._evaluator = self._evaluator.over(self.state)
         return self._evaluator
+
+    @property
+    def circuits(self) -> Mapping[str, Any]:
+        """The circuits that are attached, by the mark of their clauses."""
+        return self._evaluator.circuits
 
     def asked(self, heads: Heads) -> Set[str]:
         """What users ask for as the strategy of these heads ("auto" where nothing is asked for)."""

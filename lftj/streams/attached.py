@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -82,6 +81,12 @@ class Attached:
         self._kept: list[Moment] = []
         self._made: Moment | None = None
         self._made_of: Moment | None = None
+
+    def apart(self) -> Attached:
+        """The same for a branch, which goes on from here by itself."""
+        made = Attached(self.graph, self.name, self.inputs, self.outputs, self.room)
+        made._kept = list(self._kept)
+        return made
 
     def moment(self, contents: Mapping[str, StoredRelation]) -> Moment | None:
         """The last moment whose inputs are these contents."""
@@ -227,11 +232,11 @@ class CircuitStrategy:
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits them, and nothing else."""
-        return "" if attached_of(heads.clauses) is not None else "no circuit derives it"
+        return "" if _circuit_of(step, heads) is not None else "no circuit derives it"
 
     def kept(self, step: Step, heads: Heads) -> KeptCircuit:
         """The moment before the step."""
-        attached = attached_of(heads.clauses)
+        attached = _circuit_of(step, heads)
         assert attached is not None
         there = all(relation in step.before.relations for relation in attached.inputs.values())
         before = attached.moment(step.before.relations) if there else None
@@ -247,7 +252,7 @@ class CircuitStrategy:
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """It steps with each commit."""
-        attached = attached_of(heads.clauses)
+        attached = _circuit_of(step, heads)
         assert attached is not None
         moment = attached.moment(step.before.relations)
         return {
@@ -264,21 +269,25 @@ class CircuitStrategy:
         return [*made, f"{indent}rows dropped so far since they came below a watermark: {late}"] if late else made
 
 
-# The circuit of each mark that clauses have.
-_CIRCUITS: WeakValueDictionary[str, Attached] = WeakValueDictionary()
+# Of the marks that clauses have: different ones in all databases, as branches have those of what they were made of.
 _NUMBERS = count(1)
 
 
-def attached_of(clauses: Sequence[Clause]) -> Attached | None:
+def _circuit_of(step: Step, heads: Heads) -> Attached | None:
     """The circuit that a head is an output of."""
-    aggregate = clauses[0].aggregate if clauses else None
-    return _CIRCUITS.get(aggregate.op) if aggregate is not None else None
+    aggregate = heads.clauses[0].aggregate if heads.clauses else None
+    return step.circuits.get(aggregate.op) if aggregate is not None else None
+
+
+def _attached_of(evaluator: Evaluator, clause: Clause) -> Attached:
+    assert clause.aggregate is not None
+    attached: Attached = evaluator.circuits[clause.aggregate.op]
+    return attached
 
 
 def _content(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
     """The content of an output over the evaluator's relations: a tick, if its inputs changed since the last."""
-    attached = attached_of([clause])
-    assert attached is not None
+    attached = _attached_of(evaluator, clause)
     moment = attached.moment(evaluator.state.relations)
     if moment is None:
         moment = attached.after(attached.last(), evaluator.state.relations, None)
@@ -286,10 +295,9 @@ def _content(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
     return moment.outputs[clause.head]
 
 
-def _ticks(state: State, clause: Clause) -> bool:
+def _ticks(evaluator: Evaluator, state: State, clause: Clause) -> bool:
     """Whether an output may change in a commit after `state` that changes none of the inputs."""
-    attached = attached_of([clause])
-    return attached is not None and attached.ticks_without_changes(state.relations)
+    return _attached_of(evaluator, clause).ticks_without_changes(state.relations)
 
 
 def attach(
@@ -301,7 +309,7 @@ def attach(
 ) -> Attached:
     """Declare the outputs of a circuit as stale heads in the evaluator's state. `DataError` if it does not fit.
 
-    `new` makes an empty relation. The circuit is there for as long as somebody holds what this returns.
+    `new` makes an empty relation. If what follows fails, the evaluator's `circuits` are to be what they were.
     """
     if not isinstance(circuit, Circuit):
         raise DataError(
@@ -335,7 +343,7 @@ def attach(
     columns_of = {relation: made.outputs[output].columns for relation, output in names.items()}
     text = f"attach({circuit.name})"
     evaluator.state = declared(evaluator.state, op, list(dict.fromkeys(reads.values())), columns_of, text, new)
-    _CIRCUITS[op] = attached
+    evaluator.circuits[op] = attached
     return attached
 
 

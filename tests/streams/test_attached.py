@@ -6,9 +6,11 @@ rules read and that are not followed, a circuit that goes on from a commit that 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -247,7 +249,7 @@ def test_a_commit_is_no_work_for_a_circuit_at_rest(monkeypatch: pytest.MonkeyPat
             tx.insert("other", [(number,)])
     assert before < len(ticks) <= before + 4
     assert len({id(graph) for graph in ticks[before:]}) == 1
-    assert not set(map(id, ticks[before:])) & {id(db._attached[0].graph)}
+    assert not set(map(id, ticks[before:])) & {id(next(iter(db._evaluator.circuits.values())).graph)}
 
 
 def test_rows_that_come_too_late_are_told() -> None:
@@ -370,3 +372,110 @@ def test_a_circuit_of_rules_is_attached_by_its_names() -> None:
         for head in ("t", "n", "long"):
             assert list(db[head]) == list(expected[head])
         assert set(db["big"]) == {(x,) for x, count in expected["n"] if count > 1}
+
+
+def watched(made: streams.Stream) -> streams.Stream:
+    return made.watermark("t", 0)
+
+
+def delayed(made: streams.Stream) -> streams.Stream:
+    return made.delay()
+
+
+def delayed_twice(made: streams.Stream) -> streams.Stream:
+    return made.delay().delay()
+
+
+@pytest.mark.parametrize("build", [watched, delayed, delayed_twice], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_branch_goes_on_by_itself(build: Any, seed: int) -> None:
+    """Its ticks took the place of the database's, and the database's of its."""
+    random = Random(seed)
+
+    def made() -> lftj.Database:
+        db = lftj.Database(".decl x(t:number)  .decl other(a:number)")
+        circuit = streams.Circuit("c")
+        circuit.output("o", build(circuit.input("x", t=int)))
+        db.attach(circuit)
+        return db
+
+    def commit(db: lftj.Database, change: tuple[str, int]) -> None:
+        if change[0] == "load":
+            db.load("x", [(change[1],)])
+        else:
+            with db.transaction() as tx:
+                tx.insert(change[0], [(change[1],)])
+
+    def some() -> list[tuple[str, int]]:
+        return [(random.choice(("x", "x", "other", "load")), random.randrange(30)) for _ in range(3)]
+
+    def alone(changes: list[tuple[str, int]]) -> list[tuple[int, ...]]:
+        db = made()
+        for change in changes:
+            commit(db, change)
+            list(db["o"])
+        return list(db["o"])
+
+    db, before = made(), some()
+    for change in before:
+        commit(db, change)
+        list(db["o"])
+    both = {name: (one, list(before)) for name, one in (("database", db), ("branch", db.branch()))}
+    for _ in range(6):
+        one, done = both[random.choice(("database", "branch"))]
+        change = some()[0]
+        commit(one, change)
+        done.append(change)
+        assert list(one["o"]) == alone(done), (one is db, done)
+
+
+def test_a_branch_outlives_its_database() -> None:
+    """Its circuits were gone with the database, and a commit ended in an AssertionError."""
+    db = lftj.Database(".decl x(t:number)")
+    made = streams.Circuit("c")
+    made.output("o", watched(made.input("x", t=int)))
+    db.attach(made)
+    branch = db.branch()
+    del db, made
+    gc.collect()
+    with branch.transaction() as tx:
+        tx.insert("x", [(9,)])
+    assert list(branch["o"]) == [(9,)]
+
+
+@pytest.mark.parametrize("call", ["transaction", "load", "rules"])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_function_of_a_circuit_changes_nothing(call: str, apart: bool) -> None:
+    """What it changed while the commit was computed was lost, or waited for itself in an asynchronous block."""
+    db, told = lftj.Database(".decl e(a:number)  .decl f(a:number)"), list[str]()
+
+    def double(a: Any) -> Any:
+        if not told and 1 in a.to_pylist():
+            try:
+                if call == "transaction":
+                    with db.transaction() as tx:
+                        tx.insert("f", [(1,)])
+                elif call == "load":
+                    db.load("f", [(1,)])
+                else:
+                    db.rules("g(a) :- f(a).")
+            except lftj.errors.TransactionError as error:
+                told.append(str(error))
+        return a
+
+    made = streams.Circuit("c")
+    made.output("o", made.input("e", a=int).apply(double, "a", b=int))
+    db.attach(made)
+
+    async def main() -> None:
+        async with db.transaction() as tx:
+            tx.insert("e", [(1,)])
+
+    if apart:
+        asyncio.run(asyncio.wait_for(main(), 30))
+    else:
+        with db.transaction() as tx:
+            tx.insert("e", [(1,)])
+    assert "inside" in told[0]
+    assert list(db["f"]) == []
+    assert list(db["o"]) == [(1, 1)]
