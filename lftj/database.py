@@ -61,6 +61,7 @@ from lftj.language.builder import Program
 from lftj.language.clause import Directive, owner
 from lftj.maintain.journal import Journal
 from lftj.maintain.refresh import refresh
+from lftj.maintain.refused_calls import inside_call
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import big_counts_of, declared
@@ -90,9 +91,6 @@ if TYPE_CHECKING:
     from lftj.results.transaction_delta import Deltas
     from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
-
-
-_OUTSIDE = "use `tx.insert`, or do it outside of the block"
 
 
 class Database(InFile):
@@ -363,7 +361,7 @@ class Database(InFile):
     @contextmanager
     def _restoring(self) -> Iterator[None]:
         """Several loads that are one: if the block raises, the state and `rejects` are what they were before it."""
-        with self._alone("read_inputs"), self._publishing():
+        with self._alone("read_inputs", several=True), self._publishing():
             state, rejects = self._state, dict(self._rejects)
             self._constraints_wait = True
             try:
@@ -389,12 +387,18 @@ class Database(InFile):
         return staged.state
 
     @contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
-        """Hold the writer's lock, outside of transactions."""
+    def _alone(self, what: str, *, several: bool = False) -> Iterator[None]:
+        """Hold the writer's lock, outside of transactions and of other such calls; `several`: that may be in this."""
         while True:
             with self._lock:
                 if self._open is None:
-                    yield
+                    if self._changing:
+                        raise inside_call(f"`{what}`", self._changing)
+                    try:
+                        self._changing = "" if several else what
+                        yield
+                    finally:
+                        self._changing = ""
                     return
                 passing = self._open._passing
                 if passing is None:

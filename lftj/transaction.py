@@ -30,28 +30,33 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lftj import arguments
-from lftj.errors import DataError, DataWarning, Diagnostic, TransactionError, UnknownRelationError
+from lftj.errors import DataError, DataWarning, TransactionError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
-from lftj.language.null import is_without_null
 from lftj.maintain.commit import Commit
 from lftj.maintain.commit_stats import stats_of
 from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
 from lftj.maintain.journal import INFO, LOG
-from lftj.maintain.refused_calls import absent, ended, not_begun, not_committed
+from lftj.maintain.refused_calls import (
+    absent,
+    derived,
+    ended,
+    inside_another,
+    inside_call,
+    not_begun,
+    not_committed,
+)
+from lftj.maintain.rule_changes import RuleChanges
 from lftj.maintain.streams import Streams
-from lftj.program.closed_heads import refuse_rows, refuse_rules
-from lftj.program.extend import extended
-from lftj.program.rule_options import RuleOptions
+from lftj.program.closed_heads import refuse_rows
 from lftj.program.state import State
 from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
@@ -71,8 +76,6 @@ if TYPE_CHECKING:
 
     from lftj.database import Database
     from lftj.io.rejects import Rejects
-    from lftj.language import ast
-    from lftj.language.builder import Program
     from lftj.sql.results import SqlResult
 
 MISSING = ("ignore", "error")
@@ -89,27 +92,18 @@ def _held(lock: RLock) -> Generator[None]:
         yield
 
 
-class Transaction:
+class Transaction(RuleChanges):
     """Changes to a database that happen together. Made by `Database.transaction`; see the module's text."""
 
     __slots__ = (
         "__weakref__",
         "_apart",
-        "_applied",
-        "_batches",
         "_commit",
-        "_current",
-        "_database",
         "_deltas",
         "_done",
-        "_dropped",
-        "_evaluator",
-        "_heads",
         "_kept",
         "_missing",
         "_phase",
-        "_program",
-        "_steps",
         "_streams",
         "_timeout",
     )
@@ -152,11 +146,9 @@ class Transaction:
             if self._phase is not _UNUSED:
                 raise self._misuse()
             if other is not None:
-                raise TransactionError(
-                    "a transaction inside another",
-                    why="the block of the first has not ended, and one changes the database at a time",
-                    remedy="use the transaction that is open, or begin this one after its block",
-                )
+                raise inside_another()
+            if database._changing:
+                raise inside_call("a transaction", database._changing)
             if database._holding is not None:
                 database._holding.close()  # an interrupt may have kept its block, of this thread, from its end
             # Weakly: what an interrupt keeps from ending its block is gone with its frame.
@@ -173,12 +165,13 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         database = self._database
+        # What is found there by the next block was kept from its end by an interrupt.
+        holding, database._holding = database._holding, None
         try:
-            database._opened = None
             failures = self._finish(discard=kind is not None)
         finally:
-            assert database._holding is not None, "its block has begun"
-            database._holding.close()
+            assert holding is not None, "its block has begun"
+            holding.close()
         for failure in failures:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         for name in self._kept:
@@ -207,6 +200,7 @@ class Transaction:
 
     def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
+        database, failures = self._database, list[str]()
         try:
             if discard:
                 self._discard()
@@ -214,25 +208,27 @@ class Transaction:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
                     self._kept = dict(erased_in_vain(commit, self._batches))
-                if self._database._file is None:
+                if database._file is None:
                     commit.publish()
                 else:
-                    self._database._write_commit(commit, self._steps)
+                    database._write_commit(commit, self._steps)
         finally:
-            self._close()
-        database = self._database
-        if self._phase is _COMMITTED and (database._watchers or database._feeds):
-            return database._deliver(self.delta)
-        return []
+            try:
+                self._close()
+            finally:
+                database._opened = None
+                # Interrupted or not: it stands.
+                if self._phase is _COMMITTED and (database._watchers or database._feeds):
+                    failures = database._deliver(self.delta)
+        return failures
 
     def _close(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
         commit = self._commit
         self._batches, self._applied, self._current, self._program = {}, {}, {}, None
         if commit is not None and self._evaluator.state is commit.state:
-            self._phase = _COMMITTED
+            self._phase, self._done, self._commit = _COMMITTED, commit, None
             commit.finish()
-            self._done, self._commit = commit, None
             journal = self._database._journal
             journal.commits += 1
             if journal.watched or LOG.isEnabledFor(INFO):
@@ -246,6 +242,10 @@ class Transaction:
         if self._commit is not None:
             self._commit.discard()
             self._commit = None
+
+    def _check_open(self) -> None:
+        if self._phase is not _OPEN:
+            raise self._misuse()
 
     def _misuse(self) -> TransactionError:
         return not_begun() if self._phase is _UNUSED else ended(self._phase)
@@ -415,69 +415,8 @@ class Transaction:
         row = gate.decode_row(codes.tolist(), self._relation(name).schema, evaluator.symbols)
         if evaluator.state.strata.of(name) and self._database._current(name).content.contains(codes[:, None])[0]:
             rule, _ = derivation(evaluator, evaluator.state.strata.of(name), row, Limits.within(self._timeout))
-            return DataError(
-                f"`{name}` has no fact {row!r} to erase, though it has the row",
-                why=f"only facts can be erased, and this row is derived by {rule}",
-                remedy='erase the facts that the rule reads, change the rule, or use missing="ignore"',
-            )
+            return derived(name, row, rule)
         return absent(name, row)
-
-    # -- rules --------------------------------------------------------------------------------------------------------
-
-    def rules(
-        self,
-        program: str | Program | ast.Program,
-        *,
-        key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None,
-        maintain: Mapping[str, str] | None = None,
-        granularity: Mapping[str, str] | None = None,
-    ) -> None:
-        """Add declarations, facts and rules, as `Database.rules` does; the facts are inserts of this transaction.
-
-        Options as there. `ProgramError` holds every finding and nothing is added.
-        """
-        for warning in self._extended(program, RuleOptions.of(key_orders, maintain, granularity)):
-            warnings.warn(warning.render(), stacklevel=2)
-
-    def _extended(self, program: str | Program | ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]:
-        """Add a program; the warnings about it."""
-        if self._phase is not _OPEN:
-            raise self._misuse()
-        state = self._program or self._evaluator.state
-        # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it. The rows
-        # of `p` without null always have the same name.
-        taken = {
-            name: relation
-            for name, relation in self._evaluator.state.relations.items()
-            if name not in self._dropped and not is_without_null(name)
-        }
-        symbols = self._evaluator.symbols
-        added = extended(state, program, options, self._database._new, symbols, taken=taken)
-        for head in added.heads.intersection(self._batches):
-            refuse_rules(added.state, head)
-        with self._restoring():
-            for name, (rows, count) in added.facts.items():
-                self._add(name, added.state.relations[name], Batch(rows, count, INSERT))
-        self._discard()
-        self._program, self._heads = added.state, self._heads | added.heads
-        self._database._note_rules(self._steps, program, options)
-        return added.warnings
-
-    @contextmanager
-    def _restoring(self) -> Iterator[None]:
-        """Several calls that are one: if the block raises, the transaction holds what it held before."""
-        before = self._batches, self._current, self._program, self._heads, self._dropped
-        steps = len(self._steps)
-        self._batches = {name: list(batches) for name, batches in self._batches.items()}
-        self._current = dict(self._current)
-        try:
-            yield
-        except BaseException:
-            self._discard()
-            self._batches, self._current, self._program, self._heads, self._dropped = before
-            self._applied = {}
-            del self._steps[steps:]
-            raise
 
     def sql(self, text: str, /, **parameters: Any) -> SqlResult | None:
         """Run statements of SQL, as `Database.sql` does, all or none; of a query at the end the answer, as of now."""
@@ -485,39 +424,9 @@ class Transaction:
 
         return run_in(self, text, parameters)
 
-    def remove_rules(self, head: str) -> None:
-        """Remove all rules that derive `head`; its facts stay, and rules that read it."""
-        self._relation(head)
-        state = self._program or self._evaluator.state
-        if not state.strata.of(head):
-            from lftj.language.diagnostics import did_you_mean
-
-            raise UnknownRelationError(
-                f"no rule derives `{head}`",
-                why="it has no rules that could be removed",
-                remedy=did_you_mean(head, state.strata.order, "erase its facts, if these are meant"),
-            )
-        self._discard()
-        self._program = state.without_rules(head)
-        self._steps.append({"remove": head})
-        # Internal heads that this transaction has added may be gone again.
-        self._heads = (self._heads | {head}).intersection(self._program.relations)
-
-    def _drop(self, name: str) -> None:
-        """Drop a relation that no rule reads, with its rules and its facts; no delta tells of it."""
-        self._discard()
-        self._steps.append({"drop": name})
-        self._program = (self._program or self._evaluator.state).without_relation(name)
-        self._dropped |= {name}
-        self._heads = self._heads.intersection(self._program.relations)
-        for kept in (self._batches, self._current, self._applied):
-            for gone in kept.keys() - self._program.relations.keys():
-                del kept[gone]
-
     def _present(self) -> State:
         """The state with the facts and rules that were collected so far; every head that they concern is stale."""
-        if self._phase is not _OPEN:
-            raise self._misuse()
+        self._check_open()
         state = self._program or self._evaluator.state
         for name, batches in self._batches.items():
             done, facts = self._applied.get(name, (0, state.relations[name].facts))
@@ -534,8 +443,7 @@ class Transaction:
 
         Raises what the commit would raise; the block may go on.
         """
-        if self._phase is not _OPEN:
-            raise self._misuse()
+        self._check_open()
         return self._deltas_of(self._computed())
 
     @property

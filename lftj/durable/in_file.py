@@ -47,6 +47,8 @@ class InFile(Watched):
     _opened: weakref.ref[Any] | None = None
     # By which it holds the lock.
     _holding: Generator[None] | None = None
+    # The call outside of transactions that changes the database at the moment, in the thread that holds the lock.
+    _changing = ""
 
     @property
     def _open(self) -> Any:

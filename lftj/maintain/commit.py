@@ -196,15 +196,12 @@ class Commit:
                 self._kept.heads.pop(head, None)
         self.state = self.base
         self.changes = {}
-        self._release()
+        self._built, self._staged, self._adopted = {}, [], []
 
     def finish(self) -> None:
         """After `publish`: keep the changes and the reports, and no state."""
         self.base = self.state = self._before = NO_STATE
         self._batches, self._program = {}, None
-        self._release()
-
-    def _release(self) -> None:
         self._built, self._staged, self._adopted = {}, [], []
 
     # -- facts --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lftj.errors import DataError, TransactionError
+from collections.abc import Iterable
+
+from lftj.errors import DataError, TransactionError, UnknownRelationError
 
 
 def not_begun() -> TransactionError:
@@ -29,6 +31,44 @@ def not_committed() -> TransactionError:
         "the transaction has not been committed yet",
         why="it commits at the end of its block",
         remedy="read `tx.delta` after the block, or call `tx.preview()`",
+    )
+
+
+def inside_another() -> TransactionError:
+    """A block begins within another."""
+    return TransactionError(
+        "a transaction inside another",
+        why="the block of the first has not ended, and one changes the database at a time",
+        remedy="use the transaction that is open, or begin this one after its block",
+    )
+
+
+def inside_call(what: str, call: str) -> TransactionError:
+    """The source of a call that changes the database makes another change."""
+    return TransactionError(
+        f"{what} inside `{call}`",
+        why="a source or a function of it makes the change, which would be lost when the call ends",
+        remedy="make it before the call, or after it",
+    )
+
+
+def underived(name: str, heads: Iterable[str]) -> UnknownRelationError:
+    """Rules are to be removed of what no rule derives."""
+    from lftj.language.diagnostics import did_you_mean
+
+    return UnknownRelationError(
+        f"no rule derives `{name}`",
+        why="it has no rules that could be removed",
+        remedy=did_you_mean(name, heads, "erase its facts, if these are meant"),
+    )
+
+
+def derived(name: str, row: tuple[object, ...], rule: object) -> DataError:
+    """A row is to be erased that is no fact, and that a rule derives."""
+    return DataError(
+        f"`{name}` has no fact {row!r} to erase, though it has the row",
+        why=f"only facts can be erased, and this row is derived by {rule}",
+        remedy='erase the facts that the rule reads, change the rule, or use missing="ignore"',
     )
 
 

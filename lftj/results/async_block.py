@@ -60,6 +60,7 @@ class AsyncBlock:
         self._block, self._writers = block, writers
         self._task, self._thread = asyncio.current_task(), threading.get_ident()
         self._passing: threading.Event | None = None
+        self._passed, self._computing = threading.Event(), 0
         self._limits: list[Limits] = []
         self._stopped = False
 
@@ -87,10 +88,12 @@ class AsyncBlock:
         if kind is not None:
             block.__exit__(kind, error, trace)
             return
-        self._passing = passing = threading.Event()
+        passing = self._passed
         try:
-            assert self._writers._holding is not None, "its block has begun"
-            self._writers._holding.close()
+            self._passing = passing
+            holding, self._writers._holding = self._writers._holding, None
+            assert holding is not None, "its block has begun"
+            holding.close()
             raised = await self._beside()
             pause = _PAUSE
             while not lock.acquire(blocking=False):
@@ -119,10 +122,12 @@ class AsyncBlock:
 
         def compute() -> None:
             try:
+                self._computing = threading.get_ident()
                 with self._writers._lock:
                     self._block._computed()
             except BaseException as error:
                 failed.append(error)
+            self._computing = 0
             with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
                 loop.call_soon_threadsafe(done.set)
 
@@ -146,8 +151,8 @@ class AsyncBlock:
         return limits
 
     def awaited(self) -> threading.Event | None:
-        """What other threads have to wait for while the commit is computed; None for the thread of the loop."""
-        return self._passing if self._thread != threading.get_ident() else None
+        """What other threads have to wait for while the commit is computed; None for the loop's and who computes."""
+        return self._passing if threading.get_ident() not in (self._thread, self._computing) else None
 
 
 def _expire(limits: Limits) -> None:

@@ -200,7 +200,9 @@ class StoredRelation:
         orders: dict[tuple[int, ...], Version | LaggingOrder],
         scans: dict[ScanOrder, Version],
         folds: dict[FoldKey, PageFolds],
+        changed: int | None = None,
     ) -> StoredRelation:
+        """The same relation with other rows; with what was known of the columns, if so many rows `changed`."""
         made = StoredRelation.__new__(StoredRelation)
         made.schema, made.name, made.arity = self.schema, self.name, self.arity
         made.types, made.given, made.numbers = self.types, self.given, self.numbers
@@ -208,6 +210,11 @@ class StoredRelation:
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
         made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
         made._folds, made._statistics, made._known = folds, None, None
+        if changed is not None:
+            if self._statistics is not None:
+                made._known = self._statistics, changed
+            elif self._known is not None:
+                made._known = self._known[0], self._known[1] + changed
         return made
 
     def _store(self, built: Built) -> Store:
@@ -410,7 +417,7 @@ class StoredRelation:
         """
         facts = self.facts if facts is None else facts
         if content is self.content:
-            return self._knowing(self._with(content, facts, self._orders, self._scans, self._folds), 0)
+            return self._with(content, facts, self._orders, self._scans, self._folds, 0)
         orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
         scans: dict[ScanOrder, Version] = {}
         folds: dict[FoldKey, PageFolds] = {}
@@ -427,16 +434,7 @@ class StoredRelation:
                     folds = self._folds_after(changed, rows) if self._folds else {}
                     bulk = changed >= BULK_ROWS and changed > BULK_PART * rows
                     orders, scans = self._follow(content, change, {} if bulk else self._orders)
-        made = self._with(content, facts, orders, scans, folds)
-        return made if change is None else self._knowing(made, len(change.kinds))
-
-    def _knowing(self, made: StoredRelation, changed: int) -> StoredRelation:
-        """The relation `made` of this one by so many changed rows, with what was known of its columns."""
-        if self._statistics is not None:
-            made._known = self._statistics, changed
-        elif self._known is not None:
-            made._known = self._known[0], self._known[1] + changed
-        return made
+        return self._with(content, facts, orders, scans, folds, None if change is None else len(change.kinds))
 
     def noted_statistics(self, *, counted: bool) -> dict[str, Any] | None:
         """What is known of the columns, as JSON; None if nobody asked. `counted`: of all key orders, looked at now."""
@@ -462,7 +460,7 @@ class StoredRelation:
                 return self._with(content, self.facts, {self._declared: content}, {}, folds)
             part = math.inf
         orders, scans = self._follow(content, change, self._orders, private, part)
-        return self._knowing(self._with(content, self.facts, orders, scans, folds), n)
+        return self._with(content, self.facts, orders, scans, folds, n)
 
     def _follow(
         self,
@@ -517,7 +515,7 @@ class StoredRelation:
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""
         folds = {key: kept.twin() for key, kept in list(self._folds.items())}
-        return self._knowing(self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds), 0)
+        return self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds, 0)
 
     def memory(self) -> dict[Built, int]:
         """Bytes of pages per key order and per scan; none for a content that belongs to another relation.

@@ -7,12 +7,14 @@ called twice, or out of order.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import lftj
 from lftj.errors import TransactionError, UnknownRelationError
+from lftj.maintain.commit import Commit
 
 EDGES = [(1, 2), (2, 3), (1, 3), (3, 4)]
 PROGRAM = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, z)."
@@ -190,3 +192,76 @@ def test_a_callback_that_fails() -> None:
     other.start()
     other.join(30)
     assert (1, 1, 1) in db["tri"]
+
+
+def test_a_block_in_a_callback_keeps_other_threads_out() -> None:
+    """It let go of the lock of the commit that the callback is of, and others committed in the midst of it."""
+    db, seen = lftj.Database(".decl a(x:number)  .decl b(x:number)"), list[object]()
+
+    def other() -> None:
+        with db.transaction() as tx:
+            tx.insert("b", [(2,)])
+
+    thread = threading.Thread(target=other, daemon=True)
+
+    def called(delta: Any) -> None:
+        with db.transaction() as tx:
+            tx.insert("b", [(1,)])
+        thread.start()
+        thread.join(0.2)
+        seen.append(sorted(db["b"]))
+
+    db.on_commit("a", called)
+    with db.transaction() as tx:
+        tx.insert("a", [(1,)])
+    thread.join(30)
+    assert seen == [[(1,)]]
+    assert sorted(db["b"]) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("call", ["transaction", "load", "rules", "sql", "apply"])
+def test_the_source_of_a_load_changes_nothing(call: str) -> None:
+    """What it changed was gone when the load was done."""
+    db = lftj.Database(".decl e(x:number)")
+
+    def rows() -> Iterator[tuple[int]]:
+        yield (1,)
+        if call == "transaction":
+            with db.transaction() as tx:
+                tx.insert("e", [(2,)])
+        elif call == "load":
+            db.load("e", [(2,)])
+        elif call == "rules":
+            db.rules("e(2).")
+        elif call == "sql":
+            db.sql("insert into e values (2)")
+        else:
+            db.apply([("e", 1, [(2,)])])
+
+    with pytest.raises(TransactionError, match="inside `load`"):
+        db.load("e", rows())
+    assert list(db["e"]) == []
+    db.load("e", [(3,)])
+    with db.transaction() as tx:
+        tx.insert("e", [(4,)])
+    assert list(db["e"]) == [(3,), (4,)]
+
+
+def test_an_interrupted_commit_that_stands_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Feeds were not told of a commit if an interrupt came between its publication and that."""
+    db, seen = lftj.Database(".decl e(x:number)"), list[object]()
+    feed = db.changes("e")
+    db.on_commit("e", lambda delta: seen.append(list(delta.inserted)))
+
+    def interrupted(_: Commit) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Commit, "finish", interrupted)
+        with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
+            tx.insert("e", [(1,)])
+    with db.transaction() as tx:
+        tx.insert("e", [(2,)])
+    assert sorted(db["e"]) == [(1,), (2,)]
+    assert [list(delta["e"].inserted) for delta in feed.waiting()] == [[(1,)], [(2,)]]
+    assert seen == [[(1,)], [(2,)]]
