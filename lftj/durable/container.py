@@ -32,6 +32,7 @@ from typing import Any, TypeVar
 
 from lftj.durable.write_ahead_log import is_there, log_path, unread
 from lftj.durable.writer_lock import WriterLock, is_written_to
+from lftj.durable.writer_lock import lock_path as lock_file
 from lftj.errors import DatabaseFileError
 
 # "lftj", and the version of the format of what is in the tables.
@@ -127,8 +128,10 @@ class Container:
                 remedy="check the path, or open it once without read_only",
             )
         self._connection: sqlite3.Connection | None = None
-        self._writing = None if read_only else self._locked()
+        self._writing: WriterLock | None = None
         try:
+            if not read_only:
+                self._writing = self._locked()
             if not (read_only and is_written_to(self.path)):
                 self._look_at_log()
             self._connection = self._connect("ro" if read_only else "rwc")
@@ -166,7 +169,7 @@ class Container:
         except OSError as error:
             raise DatabaseFileError(
                 f"cannot write to {self.path}",
-                why=f"{error.filename} tells who writes to it, and cannot be made: {error.strerror}",
+                why=f"{lock_file(self.path)} tells who writes to it, and cannot be written: {error.strerror}",
                 remedy="check the path and its permissions, or open it with read_only=True",
             ) from None
 

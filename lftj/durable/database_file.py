@@ -223,8 +223,9 @@ class DatabaseFile:
         """Let an entry wait for the thread that writes."""
         self._waiting.append(made)
         if self._writer is None:
-            self._writer = threading.Thread(target=_write_later, args=(weakref.ref(self), self._closing), daemon=True)
-            self._writer.start()
+            writer = threading.Thread(target=_write_later, args=(weakref.ref(self), self._closing), daemon=True)
+            writer.start()
+            self._writer = writer
         if len(self._waiting) >= WAITING:
             self.flush()
 
@@ -401,8 +402,14 @@ class DatabaseFile:
                     text = f"no checkpoint was made, which is tried again in {RETRY} s; nothing is lost: {error}"
                     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-        self._checkpointing = threading.Thread(target=run, name="lftj checkpoint", daemon=True)
-        self._checkpointing.start()
+        thread = threading.Thread(target=run, name="lftj checkpoint", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system has no more threads; the commit stands
+            self._retry = time.monotonic() + RETRY
+            warnings.warn(f"no checkpoint was begun, which is tried again in {RETRY} s: {error}", RuntimeWarning, 2)
+            return
+        self._checkpointing = thread
 
     def close(self, database: InFile) -> None:
         """Write what waits and a last checkpoint, and let go of the file. Interrupted, it makes no checkpoint.
@@ -413,8 +420,8 @@ class DatabaseFile:
             if not self._finalizer.alive:
                 self.container.close()  # what an interrupt kept from its end
                 return
-            self._closing.set()
             try:
+                self._closing.set()
                 if not self.read_only:
                     if self._checkpointing is not None:
                         self._checkpointing.join()

@@ -54,7 +54,7 @@ def opened(
     """
     arguments.one_of("sync", sync, tuple(SYNC), "it says what a commit that returned survives")
     container = Container(path, read_only=read_only, sync=sync, page_rows=database._evaluator.page_rows)
-    try:
+    try:  # interrupted before this, the container is gone, and its lock with it
         with container.failing("read"):
             kept = container.retained() if retain == "kept" else retain
             file = DatabaseFile(container, database._symbols, kept)

@@ -29,15 +29,24 @@ TRIES = 5
 class WriterLock:
     """The lock of the database file at `path`; `DatabaseFileError` that names who holds it."""
 
+    _descriptor: int | None = None  # before it is open, and once it is closed
+
     def __init__(self, path: Path) -> None:
         self.path, self.pid = lock_path(path), os.getpid()
-        with _GUARD:
-            descriptor = self._taken(path)
-            self._descriptor: int | None = descriptor  # None once it is closed
-            self._key = _key(os.fstat(descriptor))
-            _HELD[self._key] = self.pid
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{self.pid} {socket.gethostname()}".encode())
+        try:
+            with _GUARD:
+                self._descriptor = descriptor = self._taken(path)
+                _HELD[_key(os.fstat(descriptor))] = self.pid
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{self.pid} {socket.gethostname()}".encode())
+        except BaseException:
+            self.release()
+            raise
+
+    def __del__(self) -> None:
+        """Whom an interrupt kept from holding on to it does not hold the file either."""
+        if self._descriptor is not None:
+            self.release()
 
     def _taken(self, path: Path) -> int:
         """The lock file, open and locked."""
@@ -65,7 +74,7 @@ class WriterLock:
             with contextlib.suppress(OSError):
                 if _same(self._descriptor, self.path):
                     os.unlink(self.path)
-            _HELD.pop(self._key, None)
+            _HELD.pop(_key(os.fstat(self._descriptor)), None)
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 

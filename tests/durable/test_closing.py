@@ -6,6 +6,7 @@ lock that is never let go of.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import threading
@@ -142,3 +143,50 @@ def test_callbacks_of_a_reader_may_wait_for_who_reads_the_file_and_may_fail(tmp_
         with pytest.warns(RuntimeWarning, match=r"(?s)a callback of on_commit failed.*no room"):
             reader.refresh()
         assert seen == [False, True]
+
+
+def test_a_full_disk_lets_go_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who could not write into the lock file held it."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    opened(tmp_path / "shop.lftj").close()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(DatabaseFileError, match=r"(?s)shop\.lftj-lock tells who writes.*No space left"):
+            opened(tmp_path / "shop.lftj")
+    opened(tmp_path / "shop.lftj").close()
+
+
+@pytest.mark.parametrize("sync", ["off", "normal"])
+def test_where_no_thread_can_be_started_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: str
+) -> None:
+    """A thread that had not started was waited for, and what waited for it was never written."""
+    path = tmp_path / "shop.lftj"
+    opened(path).close()
+    db = opened(path, sync=sync)
+    monkeypatch.setattr(database_file, "TAIL", 0)
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def commit(row: tuple[int, int]) -> None:
+        with db.transaction() as tx:
+            tx.insert("edge", [row])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        if sync == "off":
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                commit((5, 6))  # nobody would write it
+        else:
+            with pytest.warns(RuntimeWarning, match="no checkpoint was begun"):
+                commit((5, 6))
+    commit((6, 7))
+    expected = sorted(db["edge"])
+    assert ((5, 6) in expected) == (sync == "normal")
+    db.close()
+    with opened(path) as again:
+        assert sorted(again["edge"]) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import threading
 import warnings
@@ -185,3 +186,17 @@ def test_what_follows_an_interrupted_write_is_written(
                 assert contents(again) == last, at
         at += 1 + at // (40 if THOROUGH else 8)
     assert at > 20
+
+
+def test_an_interrupted_opening_lets_go_of_the_file(tmp_path: Path) -> None:
+    """The process could never open it again: it held a lock that nobody knew of."""
+    path, at, interrupted = tmp_path / "shop.lftj", 0, True
+    lftj.Database(PROGRAM, path=path).close()
+    while interrupted:
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at, (DURABLE,)) as interrupt:
+            lftj.Database(path=path).close()
+        interrupted = interrupt.done
+        gc.collect()
+        lftj.Database(path=path).close()
+        at += 1 + at // (40 if THOROUGH else 8)
+    assert at > 50
