@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 ROWS = 10_000
 # Bytes of a text file that are read at a time, and seconds between two looks at one that is followed.
 PIECE, PAUSE = 1 << 20, 0.2
+# What a followed file gives where nothing has been appended to it.
+NOTHING_YET = object()
 TEXT = {".ndjson": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "tsv"}
 
 Types = Mapping[str, str]
@@ -136,8 +140,9 @@ def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> It
             if not piece and not follow:
                 whole, left = left, b""
             else:
-                cut = (left + piece).rfind(b"\n") + 1
-                whole, left = (left + piece)[:cut], (left + piece)[cut:]
+                there = left + piece
+                cut = _end_of_rows(there, quoted=kind != "json")
+                whole, left = there[:cut], there[cut:]
             if kind != "json" and not header and whole:
                 first, _, rest = whole.partition(b"\n")
                 header = _header(first + b"\n", kind, types, f"{path}, from line 1")
@@ -152,7 +157,17 @@ def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> It
                 if not follow:
                     return
                 _check_same(path, file)
-                time.sleep(PAUSE)
+                yield NOTHING_YET
+
+
+def _end_of_rows(text: bytes, *, quoted: bool) -> int:
+    """Where the last whole row ends, from the beginning of one; in quotes, a line break is a part of the row."""
+    end = len(text)
+    if quoted and b'"' in text:
+        last = deque(_QUOTED.finditer(text), maxlen=1)
+        if last and last[0].end() == end:  # not closed yet, or its quote is the first of two
+            end = last[0].start()
+    return text.rfind(b"\n", 0, end) + 1
 
 
 def _check_same(path: Path, file: BinaryIO) -> None:
@@ -233,14 +248,20 @@ def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
 
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+# A quoted field, as far as it is there.
+_QUOTED = re.compile(rb'(?:\A|(?<=[,\t\r\n]))"[^"]*(?:""[^"]*)*(?:"|\Z)')
 
 
 def ticks(sources: Mapping[str, Iterator[Any]]) -> Iterator[dict[str, Any]]:
-    """What is given at each tick: the next batch of every source that has one, until none has."""
+    """What is given at each tick: the next batch of every source that has one, until all have ended."""
     left = dict(sources)
     while left:
-        if given := _taken(left, {name: next(source, None) for name, source in left.items()}):
-            yield given
+        given = _taken(left, {name: next(source, None) for name, source in left.items()})
+        come = {name: batch for name, batch in given.items() if batch is not NOTHING_YET}
+        if come:
+            yield come
+        elif given:
+            time.sleep(PAUSE)
 
 
 async def ticks_async(sources: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from lftj.streams.by_key import ByKey
 from lftj.streams.constant import Constant
 from lftj.streams.expressions import Map, definition
 from lftj.streams.graph import Graph
+from lftj.streams.join import Join
 from lftj.streams.operators import Columns
 from lftj.streams.ranking import Joined, Ranking, TopK
 from lftj.streams.stream import Stream
@@ -103,11 +104,14 @@ class ClauseStreams:
         if self.stream is None:
             self.stream = atom
         else:
-            self.stream = self.stream.join(atom, on=[name for name in atom.columns if name in self.stream.columns])
+            # Null matches null: where it is not to, a condition says so.
+            on = [name for name in atom.columns if name in self.stream.columns]
+            self.stream = self.stream._joined(atom, on, Join)
 
     def _without(self, atom: Stream) -> None:
         assert self.stream is not None
-        self.stream = self.stream.antijoin(atom, on=list(atom.columns))
+        left, right = self.stream._keys(atom, list(atom.columns))
+        self.stream = self.stream - self.stream._semijoined(atom, left, right, nulls=True)
 
     def _compare(self) -> None:
         """Filter by the comparisons whose variables are bound, and bind what equations can compute."""

@@ -223,9 +223,11 @@ class Stream:
         """The rows that agree with some row of the other in columns; weights stay."""
         return self._semijoined(other, *self._keys(other, on))
 
-    def _semijoined(self, other: Stream, left: tuple[int, ...], right: tuple[int, ...]) -> Stream:
-        """The rows that agree with some row of the other in columns by their places."""
-        mine, theirs = self._without_null_keys(other, left, right)
+    def _semijoined(
+        self, other: Stream, left: tuple[int, ...], right: tuple[int, ...], *, nulls: bool = False
+    ) -> Stream:
+        """The rows that agree with some row of the other in columns by their places; `nulls`: null agrees with null."""
+        mine, theirs = (self, other) if nulls else self._without_null_keys(other, left, right)
         # One column may be several keys, so that names of columns do not do.
         columns = tuple(Column(f"·{i}", other._node.columns[place].type) for i, place in enumerate(right))
         keys = theirs._made(Project(right), columns).distinct()

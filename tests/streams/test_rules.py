@@ -6,9 +6,11 @@ order of texts.
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 
@@ -309,3 +311,37 @@ def test_a_sum_out_of_range_in_a_recursion_is_refused() -> None:
     with pytest.raises(EvaluationError, match="out of the range"), db.transaction() as tx:
         tx.insert("part", [(1, 2, 1)])
     assert circuit.step({"part": streams.zset(parts[:1], [-1])})["total"] == {(0, 5 + 2**62): -1, (0, 2**62): 1}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "h(k) :- t(_, k), u(k), or_null(k).",
+        "h(k) :- t(_, k), !u(k), or_null(k).",
+        "h[k] = sum i : { t(i, k), u(k), or_null(k) }.",
+        "h(i, j) :- t(i, k), t(j, k), or_null(k), i < j.",
+        "h(k) :- t(_, k), u(k).",
+        "h(i) :- t(i, k), !u(k).",
+        "h(i, j) :- t(i, k), t(j, k), i < j.",
+    ],
+)
+def test_null_matches_null_where_rules_say_so(rule: str) -> None:
+    """Circuits of rules left rows out that `or_null` asks for, and gave such that it keeps away."""
+    random, text = Random(rule), f".decl t(id:number, k:number?)\n.decl u(k:number?)\n{rule}"
+    db, circuit = lftj.Database(text), streams.from_rules(text)
+    held: dict[str, set[Any]] = {"t": set(), "u": set()}
+    total: Counter[Any] = Counter()
+    for _ in range(8):
+        given = {}
+        for name, rows in held.items():
+            values = [(x,) for x in (None, 1, 2)] if name == "u" else [(i, x) for i in range(4) for x in (None, 1, 2)]
+            flips = random.sample(values, 2)
+            types = pa.schema([(c, pa.int64()) for c in (*("id", "k")[-len(values[0]) :], "_weight")])
+            weighted = [(*row, -1 if row in rows else 1) for row in flips]
+            given[name] = pa.table([pa.array(c, pa.int64()) for c in zip(*weighted, strict=True)], schema=types)
+            with db.transaction() as tx:
+                tx.erase(name, [row for row in flips if row in rows])
+                tx.insert(name, [row for row in flips if row not in rows])
+            rows ^= set(flips)
+        total.update(dict(circuit.step(given)["h"]))
+        assert {row for row, weight in total.items() if weight} == set(db["h"])

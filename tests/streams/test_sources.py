@@ -6,6 +6,7 @@ Catches: rows lost or doubled at the edges of batches and pieces, weights that a
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import sys
 import threading
@@ -274,3 +275,36 @@ def test_a_file_that_begins_anew_cannot_be_followed(tmp_path: Path, monkeypatch:
         other.rename(path)
     with pytest.raises(lftj.DataError, match=rf"bids\.ndjson was {how} while it was followed"):
         next(steps)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+@pytest.mark.parametrize("size", [7, 16, 23])
+def test_line_breaks_in_quotes_are_no_ends_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, size: int
+) -> None:
+    """Where a piece of the file ended within such a row, it became two."""
+    monkeypatch.setattr(sources, "PIECE", size)
+    notes = ["one\ntwo", 'a "b"\n\n', 'in 5" pipes', "", '"', 'x"\n"y', "plain", "\n"]
+    path = tmp_path / f"notes.{kind}"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, delimiter="," if kind == "csv" else "\t", lineterminator="\n")
+        writer.writerow(["id", "note"])
+        writer.writerows(enumerate(notes))
+    made = streams.Circuit()
+    made.output("all", made.input("row", id=int, note=str))
+    assert totals(made.incremental().run({"row": path}))["all"] == dict.fromkeys(enumerate(notes), 1)
+
+
+def test_a_followed_file_does_not_wait_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was appended to one was looked at when something was appended to the other, too."""
+    monkeypatch.setattr(sources, "PAUSE", 0.01)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.ndjson").write_text('{"x": 1}\n')
+    made = streams.Circuit()
+    made.output("both", made.input("a", x=int).join(made.input("b", x=int), on="x"))
+    made.output("all", made.input("c", x=int))
+    steps = made.incremental().run({name: tmp_path / f"{name}.ndjson" for name in ("a", "b")}, follow=True)
+    assert dict(next(steps)["both"]) == {(1,): 1}
+    with (tmp_path / "b.ndjson").open("a") as file:
+        file.write('{"x": 1}\n')
+    assert dict(next(steps)["both"]) == {(1,): 1}
