@@ -157,6 +157,16 @@ def to_types() -> list[Signature]:
             result_of=typed.scaled,
         ),
         Signature(
+            "to_decimal_away",
+            (SYMBOL, NUMBER),
+            DECIMAL,
+            "The decimal of so many digits behind the point that a text writes, the one further from 0 of two.",
+            'to_decimal_away("2.345", 2) = 2.35d',
+            text=text_functors.to_decimal_away,
+            partial=of_symbol,
+            result_of=typed.scaled,
+        ),
+        Signature(
             "to_bool",
             (SYMBOL,),
             BOOL,

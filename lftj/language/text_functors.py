@@ -97,6 +97,15 @@ def parser(type: str) -> Callable[[str], object]:
 
 def to_decimal(value: str | int | float | decimal.Decimal, scale: int) -> decimal.Decimal:
     """The decimal of so many digits behind the point that is nearest to a value, the even one of two."""
+    return _nearest(value, scale, decimal.ROUND_HALF_EVEN)
+
+
+def to_decimal_away(value: str, scale: int) -> decimal.Decimal:
+    """The decimal of so many digits behind the point that is nearest to a text's, the one further from 0 of two."""
+    return _nearest(value, scale, decimal.ROUND_HALF_UP)
+
+
+def _nearest(value: str | int | float | decimal.Decimal, scale: int, rounding: str) -> decimal.Decimal:
     why = f"{value!r} is not a decimal of {DIGITS} digits"
     if isinstance(value, str) and not _FLOAT.fullmatch(
         value
@@ -104,7 +113,7 @@ def to_decimal(value: str | int | float | decimal.Decimal, scale: int) -> decima
         raise ValueError(why)
     try:
         exact = decimal.Decimal(value)
-        return exact.quantize(decimal.Decimal(1).scaleb(-scale), decimal.ROUND_HALF_EVEN, decimal.Context(prec=100))
+        return exact.quantize(decimal.Decimal(1).scaleb(-scale), rounding, decimal.Context(prec=100))
     except decimal.InvalidOperation:
         raise ValueError(why) from None
 

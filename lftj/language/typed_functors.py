@@ -64,7 +64,7 @@ def _product(types: Sequence[str], constants: Sequence[object]) -> str:
 
 
 def scaled(types: Sequence[str], constants: Sequence[object]) -> str:
-    """The type of `to_decimal(x, scale)`."""
+    """The type of `to_decimal(x, scale)` and `to_decimal_away(x, scale)`."""
     scale = constants[1]
     if not isinstance(scale, int) or not 0 <= scale <= DIGITS:
         raise ValueError(f"the digits behind the point are a constant from 0 to {DIGITS}")

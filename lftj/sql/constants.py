@@ -75,7 +75,7 @@ def written(value: str, type: str) -> ast.Constant:
         if type == BOOL:
             text = {"t": "true", "f": "false", "yes": "true", "no": "false"}.get(text.lower(), text.lower())
         if family_of(type) == DECIMAL and not re.search("[eE]", text):
-            return constant(FUNCTORS["to_decimal"].text(text, scale_of(type)), type)  # type: ignore[misc]
+            return constant(FUNCTORS["to_decimal_away"].text(text, scale_of(type)), type)  # type: ignore[misc]
         return constant(type_of(type).constant_of(text), type)
     except Misfit as misfit:
         raise ValueError(f"it {misfit.fault.reason}") from None

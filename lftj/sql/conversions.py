@@ -158,7 +158,9 @@ _CASTS: dict[tuple[str, str], Conversion] = {
     (NUMBER, DECIMAL): lambda term, type, wanted: _rescaled(term, type, scale_of(wanted)),
     (UNSIGNED, DECIMAL): _to_decimal,
     (FLOAT, DECIMAL): _to_decimal,
-    (SYMBOL, DECIMAL): lambda term, type, wanted: _to_decimal(ast.Functor("trim", (term,)), type, wanted),
+    (SYMBOL, DECIMAL): lambda term, type, wanted: call(
+        "to_decimal_away", wanted, ast.Functor("trim", (term,)), ast.Constant(scale_of(wanted), NUMBER)
+    ),
     (BOOL, DECIMAL): lambda term, type, wanted: _rescaled(ast.Functor("to_number", (term,)), NUMBER, scale_of(wanted)),
     **dict.fromkeys(
         ((family, SYMBOL) for family in (NUMBER, UNSIGNED, DECIMAL, FLOAT, BOOL, DATE, TIMESTAMP, "uuid")), _to_text

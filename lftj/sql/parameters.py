@@ -147,7 +147,7 @@ def _signed(node: exp.Expr, negative: bool) -> exp.Expr:
 
 
 def _duration_text(value: dt.timedelta) -> str:
-    return f"{(value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds} microseconds"
+    return f"{(value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds}us"
 
 
 # A datetime is a date, too, and stands before it.

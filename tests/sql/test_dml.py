@@ -6,6 +6,7 @@ a statement that does not see those before it, a text that fails and leaves some
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from typing import Any
 
@@ -351,3 +352,25 @@ def test_parameters_are_values() -> None:
         db.sql("select a from t where a = $n", n=[1, 2])
     with pytest.raises(lftj.ProgramError, match="a parameter without a name"):
         db.sql("select a from t where a = ?")
+
+
+def test_durations_and_bytes_are_parameters() -> None:
+    """Durations were refused wherever they stood, and bytes in `values`, where a text with a cast was read as hex."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, at timestamp, d interval, b blob)")
+    hour = dt.timedelta(hours=1)
+    db.sql("insert into t values (1, '2024-01-01', $d, $b), (2, null, $e, '00ff'::blob)", d=hour, e=-3 * hour, b=b"a\0")
+    assert list(db.sql("select id, d, b from t")) == [(1, hour, b"a\0"), (2, -3 * hour, b"00ff")]
+    assert list(db.sql("select at + $d as x from t where d = $d", d=hour)) == [(dt.datetime(2024, 1, 1, 1),)]
+    assert list(db.sql("select id from t where b = $b", b=b"00ff")) == [(2,)]
+
+
+def test_a_text_becomes_a_decimal_as_a_number_does() -> None:
+    """Halves went to the even digit, where those of decimals and floats go away from 0."""
+    db = lftj.Database()
+    db.sql("create table t (s text)")
+    db.load("t", [("1.005",), ("-2.5",), ("1.0049999999999999999999999",), ("2.675e0",)])
+    found = list(db.sql("select s, s::decimal(5, 2) as d, '2.5'::decimal(5, 0) as c from t"))
+    expected = {"1.005": "1.01", "-2.5": "-2.50", "1.0049999999999999999999999": "1.00", "2.675e0": "2.68"}
+    assert {row[0]: str(row[1]) for row in found} == expected
+    assert {str(row[2]) for row in found} == {"3"}
