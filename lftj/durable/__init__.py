@@ -9,6 +9,7 @@ evaluated. The file holds
     deltas         the changes of derived relations, where history is kept
 
     container.py        the SQLite file: its tables, and what is refused
+    log_writing.py      entries of the log and the texts that they name, in transactions of SQLite
     writer_lock.py      the lock of its one writer
     write_ahead_log.py  what a crash left, and whether all that was committed is there
     ends.py             the last row of each table: what is missing there

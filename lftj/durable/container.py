@@ -158,6 +158,11 @@ class Container:
             )
         return self._connection
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is open, and was opened by this process."""
+        return self._connection is not None and self.pid == os.getpid()
+
     # -- opening ------------------------------------------------------------------------------------------------------
 
     def _locked(self) -> WriterLock:

@@ -11,33 +11,28 @@ database as it was. With sync="off" entries wait in memory until a thread writes
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from lftj.durable import ends
-from lftj.durable.arrow_arrays import texts
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.chunks import Chunks
-from lftj.durable.container import Container, hash_of
-from lftj.durable.entry import LogEntry, Step, encoded
+from lftj.durable.container import Container
+from lftj.durable.entry import LogEntry, Step
 from lftj.durable.followed import followed_of, supports_of, with_orders
+from lftj.durable.log_writing import Deltas, Waiting, symbols_there, write_entries, write_entry, write_with_symbols
 from lftj.durable.segments import PageList, Saved, Segments
 from lftj.errors import DatabaseFileError
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-    import pyarrow as pa
-
     from lftj.durable.in_file import InFile
     from scantree.version import Version
 
@@ -51,21 +46,6 @@ RETRY = 60
 PATIENCE = 0.05
 # Seconds that entries may wait with sync="off", and how many.
 WAIT, WAITING = 0.2, 50_000
-
-
-# Changes of derived relations; None where it is known only that there are some, which is kept as `NOT_KEPT`.
-NOT_KEPT = b"?"
-Deltas = Mapping[str, Change | None]
-
-
-class Waiting(NamedTuple):
-    """An entry that is not written yet."""
-
-    seq: int
-    time: float
-    entry: LogEntry
-    deltas: Deltas
-    symbols: int
 
 
 class DatabaseFile:
@@ -94,7 +74,7 @@ class DatabaseFile:
         self._closing = threading.Event()
         self._writer: threading.Thread | None = None
         self._checkpointing: threading.Thread | None = None
-        self._finalizer = weakref.finalize(self, container.close)
+        self._finalizer = weakref.finalize(self, _end, container, symbols, self._waiting)
 
     @property
     def read_only(self) -> bool:
@@ -134,7 +114,7 @@ class DatabaseFile:
             self.container.connection  # noqa: B018  (what waits is written by nobody once the file is closed)
             self._wait(Waiting(seq, now, entry, deltas or {}, symbols))
         elif not deltas and symbols == self.symbols_written:
-            self._write_entry(seq, now, entry)
+            self._tail += write_entry(self.container, seq, now, entry)
         else:
             with self.container.failing("write to"):
                 self._write([Waiting(seq, now, entry, deltas or {}, symbols)])
@@ -143,41 +123,10 @@ class DatabaseFile:
             self.steps += entry.steps
         return seq
 
-    def _write_entry(self, seq: int, now: float, entry: LogEntry) -> None:
-        """Write an entry alone: most are, and take as long as what is done for them."""
-        body = entry.encoded()
-        self.container.insert_entry(seq, now, body)
-        self._tail += len(body)
-
     def _write(self, entries: Sequence[Waiting]) -> None:
-        """Write entries, and the texts that they may name, as one transaction of SQLite."""
-
-        def write(connection: Connection) -> None:
-            for made in entries:
-                self._write_entry(made.seq, made.time, made.entry)
-                for name, change in made.deltas.items():
-                    body = NOT_KEPT if change is None else encoded(change)
-                    last = ends.last_of(self.container, ends.of_deltas(name))
-                    delta = (name, made.seq, last, body, hash_of(body, name, made.seq, last, made.time))
-                    connection.execute("insert into deltas values (?, ?, ?, ?, ?)", delta)
-
-        self._write_with_symbols(entries[-1].symbols, write)
-
-    def _write_with_symbols(self, upto: int, write: Callable[[Connection], None]) -> None:
-        """Write in a transaction, and the texts of codes below `upto` with it that are not in the file yet."""
-
-        def write_both(connection: Connection) -> None:
-            if upto > self.symbols_written:
-                first = self._symbols_there()  # an interrupt may have come before this was noted
-                if upto > first:
-                    texts = _texts(self.symbols, first, upto)
-                    row = (first, upto - first, texts, hash_of(texts, first, upto - first))
-                    connection.execute("insert into symbols values (?, ?, ?, ?)", row)
-            write(connection)
-
-        with self.container.lock:  # of those who write, nobody sees another number of them than the file has
-            self.container.transact(write_both)
-            self.symbols_written = max(self.symbols_written, upto)
+        with self.container.lock:  # of those who write, nobody sees another number of texts than the file has
+            self._tail += write_entries(self.container, self.symbols, entries, self.symbols_written)
+            self.symbols_written = max(self.symbols_written, entries[-1].symbols)
 
     def take_back(self, seq: int, steps: int) -> None:
         """What was written after entry `seq`, and was not published, never was: it failed or was interrupted.
@@ -191,11 +140,11 @@ class DatabaseFile:
             while self._waiting and self._waiting[-1].seq > seq:
                 self._waiting.pop()
 
-            def delete(connection: Connection) -> None:
+            def delete(connection: sqlite3.Connection) -> None:
                 connection.execute("delete from log where seq > ?", (seq,))
                 connection.execute("delete from deltas where seq > ?", (seq,))
                 ends.taken_back(self.container, seq)
-                self.symbols_written = self._symbols_there()
+                self.symbols_written = symbols_there(self.container)
 
             with self.container.failing("write to"):
                 self.container.transact(delete)
@@ -210,12 +159,6 @@ class DatabaseFile:
         with self.container.lock:
             if self._untaken is not None:  # another thread may have
                 self.take_back(*self._untaken)
-
-    def _symbols_there(self) -> int:
-        """How many texts are in the file."""
-        sql = "select first + count from symbols order by first desc limit 1"
-        found = self.container.connection.execute(sql).fetchone()
-        return 0 if found is None else int(found[0])
 
     # -- later --------------------------------------------------------------------------------------------------------
 
@@ -244,7 +187,7 @@ class DatabaseFile:
                 with self.container.failing("read"):
                     last = self.container.connection.execute("select max(seq) from log").fetchone()[0] or 0
                     del self._waiting[: sum(made.seq <= last for made in list(self._waiting))]
-                    self.symbols_written = self._symbols_there()
+                    self.symbols_written = symbols_there(self.container)
                 self._failed = bool(self._waiting)
                 if isinstance(error, DatabaseFileError) and self._waiting:
                     raise self._still_waiting(error) from None
@@ -267,7 +210,7 @@ class DatabaseFile:
         """Write a load: `facts` are to take the place of `before`; `unknown`: what is derived from them."""
         if not len(before) and len(facts) >= BULK and self.container.sync != "off":
 
-            def write(_: Connection) -> None:
+            def write(_: sqlite3.Connection) -> None:
                 listed = self.segments.save(f"facts {name}", facts)
                 self.append(LogEntry(pages={name: listed.encoded()}), unknown)
 
@@ -277,7 +220,7 @@ class DatabaseFile:
         if len(change.kinds):
             self.append(LogEntry(changes={name: change}), unknown)
 
-    def _together(self, write: Callable[[Connection], None]) -> None:
+    def _together(self, write: Callable[[sqlite3.Connection], None]) -> None:
         """Write what holds together, or not at all."""
         with self._checkpoints, self.container.lock:
             before = self._noted()
@@ -333,9 +276,11 @@ class DatabaseFile:
         with self._checkpoints:
             if moment.seq < self.checkpoint_seq:
                 return  # another thread has made a later one meanwhile
-            with self.container.failing("write to"):
+            with self.container.failing("write to"), self.container.lock:
                 # Those that heads computed when they were evaluated: no entry brought them.
-                self._write_with_symbols(moment.symbols, lambda _: None)
+                known, upto = self.symbols_written, moment.symbols
+                write_with_symbols(self.container, self.symbols, upto, known, lambda _: None)
+                self.symbols_written = max(known, upto)
             named = write(self.container, self.segments, self.chunks, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
             self._tail -= tail
@@ -347,7 +292,7 @@ class DatabaseFile:
         `named`: those that the last checkpoint names.
         """
 
-        def drop(connection: Connection) -> None:
+        def drop(connection: sqlite3.Connection) -> None:
             if self.retain is not None:
                 last = self.checkpoint_seq - self.retain
                 connection.execute("delete from log where seq <= ?", (last,))
@@ -429,6 +374,7 @@ class DatabaseFile:
                     if self.seq > self.checkpoint_seq:
                         self.checkpoint(database)
             except Exception:
+                self._waiting.clear()  # it could not be written, which was said
                 raise
             except BaseException:  # interrupted: what waits is written all the same, and there is no other chance
                 if not self.read_only:
@@ -452,21 +398,13 @@ def _write_later(file: weakref.ref[DatabaseFile], closing: threading.Event) -> N
         del alive
 
 
-def _texts(symbols: SymbolTable, low: int, high: int) -> bytes:
-    """The texts of the codes [low, high) as an Arrow IPC stream."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch([texts(symbols.few(np.arange(low, high)))], names=["text"])
-    options = pa.ipc.IpcWriteOptions(compression="zstd" if high - low > 1000 else None)
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
-        stream.write_batch(batch)
-    written: bytes = sink.getvalue().to_pybytes()
-    return written
-
-
-def texts_of(body: bytes) -> pa.Array:
-    """The texts of such bytes, as a large_string array."""
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(pa.py_buffer(body)).read_next_batch().column(0)
+def _end(container: Container, symbols: SymbolTable, waiting: list[Waiting]) -> None:
+    """Let go of a file that was closed, or that nobody has any more; of that, write first what waits."""
+    try:
+        if waiting and container.is_open:
+            write_entries(container, symbols, waiting, 0)
+            waiting.clear()
+    except (DatabaseFileError, sqlite3.Error) as error:
+        warnings.warn(f"{len(waiting)} commits of {container.path} are lost: {error}", RuntimeWarning, stacklevel=2)
+    finally:
+        container.close()

@@ -14,9 +14,10 @@ from lftj import arguments
 from lftj.durable import ends
 from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
-from lftj.durable.database_file import DatabaseFile, texts_of
+from lftj.durable.database_file import DatabaseFile
 from lftj.durable.entry import LogEntry, netted
 from lftj.durable.followed import follow_again, follow_further
+from lftj.durable.log_writing import texts_of
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 import lftj
 from lftj.durable import checking
 from lftj.errors import DatabaseFileError
+from tests.conftest import ROOT
 from tests.durable.shop import contents, lose, opened
 
 
@@ -81,3 +85,30 @@ def test_a_commit_that_failed_while_others_wait_damages_nothing(tmp_path: Path, 
         assert again.seq == seq - 1
         assert not len(again["name"])
     assert checking.check(tmp_path / "shop.lftj") == []
+
+
+def test_what_waits_is_written_when_nobody_has_the_database_any_more(tmp_path: Path) -> None:
+    """The thread that writes it found the database gone, and what waited was never written."""
+    path = tmp_path / "shop.lftj"
+    opened(path).close()
+    db = opened(path, sync="off")
+    with db.transaction() as tx:
+        tx.insert("name", [(1, "ann"), (2, "bob")])
+    expected = contents(db)
+    del db, tx
+    gc.collect()
+    with opened(path) as again:
+        assert contents(again) == expected
+
+
+def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    code = (
+        "import lftj, sys\n"
+        "db = lftj.Database('.decl e(x:number)', path=sys.argv[1], sync='off')\n"
+        "with db.transaction() as tx:\n"
+        "    tx.insert('e', [(7,)])\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, cwd=ROOT)
+    with lftj.Database(path=path) as db:
+        assert list(db["e"]) == [(7,)]
