@@ -134,19 +134,16 @@ class Transaction(RuleChanges):
         holding = _held(database._lock)
         try:
             next(holding)
-            other = None
             while (opened := database._opened) is not None and (other := opened()) is not None:
                 passing = other._passing
                 if passing is None:
-                    break
+                    raise inside_another() if self._phase is _UNUSED else self._misuse()
                 holding.close()
                 passing.wait()
-                holding, other = _held(database._lock), None
+                holding = _held(database._lock)
                 next(holding)
             if self._phase is not _UNUSED:
                 raise self._misuse()
-            if other is not None:
-                raise inside_another()
             if database._changing:
                 raise inside_call("a transaction", database._changing)
             if database._holding is not None:
@@ -171,7 +168,7 @@ class Transaction(RuleChanges):
             failures = self._finish(discard=kind is not None)
         finally:
             assert holding is not None, "its block has begun"
-            holding.close()
+            next(holding, None)  # half as long as `close`
         for failure in failures:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         for name in self._kept:
@@ -200,7 +197,8 @@ class Transaction(RuleChanges):
 
     def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
-        database, failures = self._database, list[str]()
+        database = self._database
+        failures: list[str] = []
         try:
             if discard:
                 self._discard()
