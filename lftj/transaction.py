@@ -22,7 +22,8 @@ it does where rules derive them. A rule without a value for what the changes bri
 group that no integer column holds) ends the commit too (`EvaluationError`), and so does a row in a relation that must
 stay empty (`ConstraintError`).
 
-One transaction at a time: those of other threads wait for the end of the block. `async with db.transaction() as tx`
+One transaction at a time: those of other threads wait for the end of the block. What a load reads from, and functions
+of circuits, may read the database while it is at work, and not change it. `async with db.transaction() as tx`
 waits, and commits, without keeping its event loop from other tasks (`lftj/results/async_block.py`).
 """
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 from lftj import arguments
 from lftj.errors import DatabaseFileError, DataError, TransactionError
 from lftj.language.clause import INTERNAL
+from lftj.maintain.refused_calls import inside_call
 from lftj.results.watching import Watched
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ class InFile(Watched):
     _opened: weakref.ref[Any] | None = None
     # By which it holds the lock.
     _holding: Generator[None] | None = None
-    # The call outside of transactions that changes the database at the moment, in the thread that holds the lock.
-    _changing = ""
 
     @property
     def _open(self) -> Any:
@@ -177,6 +176,8 @@ class InFile(Watched):
                     why="the transaction may still be discarded, and its thread keeps all others from writing",
                     remedy="call it after the block",
                 )
+            if self._changing:
+                raise inside_call(f"`{what}`", self._changing)
 
     @overload
     def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
@@ -186,9 +187,9 @@ class InFile(Watched):
         """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
 
         `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it or
-        the database is closed, from any thread, or with the block of `with db.changes() as feed`. `limit`: how many
-        commits may wait to be read before `TransactionError` says that some were not kept; without it, any number.
-        Loads are no commits. See `lftj.results.commit_feed`.
+        the database is closed, from any thread, when nobody has the database any more, or with the block of
+        `with db.changes() as feed`. `limit`: how many commits may wait to be read before `TransactionError` says that
+        some were not kept; without it, any number. Loads are no commits. See `lftj.results.commit_feed`.
 
         `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
         instead, as (seq, time, delta), as far back as `retain=` keeps them.

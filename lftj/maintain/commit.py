@@ -199,7 +199,11 @@ class Commit:
         self._built, self._staged, self._adopted = {}, [], []
 
     def finish(self) -> None:
-        """After `publish`: keep the changes and the reports, and no state."""
+        """After `publish`: keep the changes and the reports, and no state; nor circuits without outputs."""
+        if self._program is not None and self._evaluator.circuits:
+            marks = {clause.aggregate.op for clause in self.state.strata.marked if clause.aggregate is not None}
+            circuits = self._evaluator.circuits  # snapshots may have the same
+            self._evaluator.circuits = {mark: made for mark, made in circuits.items() if mark in marks}
         self.base = self.state = self._before = NO_STATE
         self._batches, self._program = {}, None
         self._built, self._staged, self._adopted = {}, [], []

@@ -47,6 +47,8 @@ class Answers:
     _lock: threading.RLock
     _known: dict[tuple[Any, ...], Any]
     _kept: KeptHeads | None = None
+    # The call that is at work, and that no function of it may change the database in; for who holds the lock.
+    _changing = ""
 
     @property
     def _state(self) -> State:
@@ -168,7 +170,12 @@ class Answers:
 
         started = time.perf_counter()
         with self._progress.step("evaluating"):
-            self._guarded(refresh, self._evaluator, names, limits, failed, kept=self._kept)
+            before = self._changing
+            try:
+                self._changing = "evaluate"
+                self._guarded(refresh, self._evaluator, names, limits, failed, kept=self._kept)
+            finally:
+                self._changing = before
         if done := stale - self._evaluator.state.stale:
             self._evaluated(done, time.perf_counter() - started)
 

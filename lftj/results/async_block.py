@@ -30,7 +30,6 @@ class Writers(Protocol):
     """What blocks of one database share: a `Database`."""
 
     _lock: threading.RLock
-
     _holding: Generator[None] | None
 
     @property

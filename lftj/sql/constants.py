@@ -74,7 +74,7 @@ def written(value: str, type: str) -> ast.Constant:
             return ast.Constant(_BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()), type)
         if type == BOOL:
             text = {"t": "true", "f": "false", "yes": "true", "no": "false"}.get(text.lower(), text.lower())
-        if family_of(type) == DECIMAL and not re.search("[eE]", text):
+        if family_of(type) == DECIMAL:
             return constant(FUNCTORS["to_decimal_away"].text(text, scale_of(type)), type)  # type: ignore[misc]
         return constant(type_of(type).constant_of(text), type)
     except Misfit as misfit:

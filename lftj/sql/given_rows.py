@@ -106,8 +106,8 @@ def _constant(room: Changing, table: Table, column: Column, node: exp.Expr, sour
     if isinstance(inner, exp.Boolean) and family == "bool":
         return int(bool(inner.this))
     if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and inner.this.is_string:
-        if type_name(inner.to, source) != without_null(column.type) or family == "bytes":
-            return None  # of bytes, SQL writes other texts than files do
+        if type_name(inner.to, source) != without_null(column.type) or family in ("bytes", "decimal"):
+            return None  # SQL reads other texts as these than files hold
         inner = inner.this
         text = inner.name
     elif isinstance(inner, exp.Literal):

@@ -10,17 +10,15 @@
     async for deltas in circuit.run_async({"bid": source}): ...   sources may be asynchronous iterators
 
 A batch is an Arrow table (or whatever a user's iterable gives) for one input at one tick; a column `_weight` of it says
-how often rows are there. Files are read a piece at a time: memory does not grow with them.
+how often rows are there. Files are read a piece at a time (whole_rows.py): memory does not grow with them.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import stat
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.errors import DataError
 from lftj.streams.weighted import WEIGHT
+from lftj.streams.whole_rows import MOST, WholeRows
 from lftj.values.type_table import type_of
 
 if TYPE_CHECKING:
@@ -43,13 +42,15 @@ TEXT = {".ndjson": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "tsv"}
 Types = Mapping[str, str]
 
 
-def batches(source: Any, types: Types, *, rows: int = ROWS, follow: bool = False) -> Iterator[Any]:
+def batches(source: Any, types: Types, *, rows: int = ROWS, follow: bool = False, wait: bool = True) -> Iterator[Any]:
     """The batches of a source, of at most `rows` rows. `types`: of the columns, by name; others are passed over.
 
-    `DataError` for files of another kind, and for text that is no row.
+    Without `wait`, a file that is followed gives `NOTHING_YET` where nothing has been appended to it. `DataError` for
+    files of another kind, and for text that is no row.
     """
     if isinstance(source, str | Path):
-        return _of_file(Path(source), types, rows, follow)
+        found = _of_file(Path(source), types, rows, follow)
+        return _waited_for(found) if follow and wait else found
     if follow:
         raise DataError(
             "only text files can be followed",
@@ -131,18 +132,22 @@ def _of_ipc_file(path: Path) -> Any:
     return pa.RecordBatchReader.from_batches(file.schema, (file.get_batch(i) for i in range(file.num_record_batches)))
 
 
-def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> Iterator[pa.Table]:
-    """Whole lines, as they come; a line that is not finished waits for its end, or the end of a file not followed."""
-    left, header, line = b"", b"", 1
+def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> Iterator[Any]:
+    """Whole rows, as they come; one that is not finished waits for its end, or the end of a file not followed.
+
+    Of a file that is followed `NOTHING_YET`, where nothing has been appended to it.
+    """
+    found, header, line = WholeRows(_DELIMITERS.get(kind)), b"", 1
     with path.open("rb") as file:
         while True:
             piece = file.read(PIECE)
-            if not piece and not follow:
-                whole, left = left, b""
-            else:
-                there = left + piece
-                cut = _end_of_rows(there, quoted=kind != "json")
-                whole, left = there[:cut], there[cut:]
+            whole = found.take(piece) if piece or follow else found.rest()
+            if found.too_long:
+                raise DataError(
+                    f"{path}: the row from line {line} on has no end within {MOST >> 20} MiB",
+                    why="a quote that is not closed takes everything behind it into its field",
+                    remedy="close the quote",
+                )
             if kind != "json" and not header and whole:
                 first, _, rest = whole.partition(b"\n")
                 header = _header(first + b"\n", kind, types, f"{path}, from line 1")
@@ -160,14 +165,12 @@ def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> It
                 yield NOTHING_YET
 
 
-def _end_of_rows(text: bytes, *, quoted: bool) -> int:
-    """Where the last whole row ends, from the beginning of one; in quotes, a line break is a part of the row."""
-    end = len(text)
-    if quoted and b'"' in text:
-        last = deque(_QUOTED.finditer(text), maxlen=1)
-        if last and last[0].end() == end:  # not closed yet, or its quote is the first of two
-            end = last[0].start()
-    return text.rfind(b"\n", 0, end) + 1
+def _waited_for(found: Iterator[Any]) -> Iterator[Any]:
+    for batch in found:
+        if batch is NOTHING_YET:
+            time.sleep(PAUSE)
+        else:
+            yield batch
 
 
 def _check_same(path: Path, file: BinaryIO) -> None:
@@ -248,8 +251,6 @@ def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
 
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-# A quoted field, as far as it is there.
-_QUOTED = re.compile(rb'(?:\A|(?<=[,\t\r\n]))"[^"]*(?:""[^"]*)*(?:"|\Z)')
 
 
 def ticks(sources: Mapping[str, Iterator[Any]]) -> Iterator[dict[str, Any]]:

@@ -277,7 +277,7 @@ class Circuit(Loops):
 
     def _batches(self, name: str, source: Any, rows: int, follow: bool) -> Iterator[Any]:
         self._check_inputs([name])
-        return batches(source, self.inputs[name], rows=rows, follow=follow)
+        return batches(source, self.inputs[name], rows=rows, follow=follow, wait=False)
 
     # -- what it keeps ------------------------------------------------------------------------------------------------
 

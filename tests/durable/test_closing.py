@@ -10,7 +10,7 @@ import errno
 import gc
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 
 import lftj
 from lftj.durable import database_file
-from lftj.errors import DatabaseFileError
+from lftj.errors import DatabaseFileError, TransactionError
 from tests.durable.shop import opened
 
 PROGRAM = ".decl e(x:number)"
@@ -190,3 +190,16 @@ def test_where_no_thread_can_be_started_nothing_is_lost(
     db.close()
     with opened(path) as again:
         assert sorted(again["edge"]) == expected
+
+
+def test_the_source_of_a_load_does_not_close_the_file(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.lftj") as db:
+
+        def rows() -> Iterator[tuple[int, int]]:
+            yield (5, 6)
+            db.close()
+
+        with pytest.raises(TransactionError, match="`close` inside `load`"):
+            db.load("edge", rows())
+        db.load("edge", [(5, 6)])
+        assert (5, 6) in db["edge"]

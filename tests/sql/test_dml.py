@@ -374,3 +374,5 @@ def test_a_text_becomes_a_decimal_as_a_number_does() -> None:
     expected = {"1.005": "1.01", "-2.5": "-2.50", "1.0049999999999999999999999": "1.00", "2.675e0": "2.68"}
     assert {row[0]: str(row[1]) for row in found} == expected
     assert {str(row[2]) for row in found} == {"3"}
+    db.sql("create table p (d decimal(8, 2)); insert into p values ('2.345'::decimal(8, 2)), ('1e2'::decimal(8, 2))")
+    assert {str(row[0]) for row in db.sql("select d from p")} == {"2.35", "100.00"}

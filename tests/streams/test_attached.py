@@ -479,3 +479,42 @@ def test_a_function_of_a_circuit_changes_nothing(call: str, apart: bool) -> None
     assert "inside" in told[0]
     assert list(db["f"]) == []
     assert list(db["o"]) == [(1, 1)]
+
+
+@pytest.mark.parametrize("read", ["relation", "snapshot"])
+def test_a_function_changes_nothing_while_a_head_is_evaluated(read: str) -> None:
+    """The head counted as up to date, without what its function had loaded."""
+    db, told = lftj.Database(".decl e(a:number)"), list[str]()
+
+    def double(a: Any) -> Any:
+        if not told and 3 in a.to_pylist():
+            try:
+                db.load("e", [(9,)])
+            except lftj.errors.TransactionError as error:
+                told.append(str(error))
+        return a
+
+    made = streams.Circuit("c")
+    made.output("o", made.input("e", a=int).apply(double, "a", b=int))
+    db.attach(made)
+    db.load("e", [(3,)])
+    assert list((db if read == "relation" else db.snapshot())["o"]) == [(3, 3)]
+    assert "`load` inside `evaluate`" in told[0]
+    db.load("e", [(4,)])
+    assert list(db["o"]) == [(3, 3), (4, 4)]
+
+
+def test_a_circuit_without_outputs_holds_nothing() -> None:
+    """What it kept stayed for as long as the database."""
+    db = lftj.Database(".decl x(t:number)")
+    db.load("x", [(i,) for i in range(100)])
+    for _ in range(3):
+        made = streams.Circuit("c")
+        made.output("o", made.input("x", t=int).distinct())
+        db.attach(made)
+        snapshot = db.snapshot()
+        with db.transaction() as tx:
+            tx.remove_rules("o")
+            tx._drop("o")
+        assert not db._evaluator.circuits
+        assert len(snapshot["o"]) == 100

@@ -6,12 +6,12 @@ Catches: rows lost or doubled at the edges of batches and pieces, weights that a
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -22,6 +22,7 @@ import pytest
 import lftj
 from lftj import streams
 from lftj.streams import batches as sources
+from lftj.streams import whole_rows
 from tests.cli.conftest import Shell, shell
 
 __all__ = ["shell"]
@@ -278,21 +279,57 @@ def test_a_file_that_begins_anew_cannot_be_followed(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
-@pytest.mark.parametrize("size", [7, 16, 23])
-def test_line_breaks_in_quotes_are_no_ends_of_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, size: int
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_are_whole_wherever_pieces_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, end: str, seed: int
 ) -> None:
-    """Where a piece of the file ended within such a row, it became two."""
-    monkeypatch.setattr(sources, "PIECE", size)
-    notes = ["one\ntwo", 'a "b"\n\n', 'in 5" pipes', "", '"', 'x"\n"y', "plain", "\n"]
-    path = tmp_path / f"notes.{kind}"
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, delimiter="," if kind == "csv" else "\t", lineterminator="\n")
-        writer.writerow(["id", "note"])
-        writer.writerows(enumerate(notes))
+    """A line break in quotes at the end of a piece made two rows of one."""
+    random, delimiter = Random(seed), "," if kind == "csv" else "\t"
+
+    def field() -> str:
+        if random.random() < 0.5:
+            return f'"{"".join(random.choices(["a", end, ",", chr(9), chr(34) * 2], k=random.randrange(5)))}"'
+        return "x" + "".join(random.choices(["a", '"', "\t" if kind == "csv" else ","], k=random.randrange(3)))
+
+    text = f"a{delimiter}b{end}" + "".join(field() + delimiter + field() + end for _ in range(5))
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(text.encode())
+
+    def read() -> list[tuple[str, str]]:
+        batches = sources.batches(path, {"a": "symbol", "b": "symbol"})
+        return [(row["a"], row["b"]) for batch in batches for row in batch.to_pylist()]
+
+    expected = read()
+    for size in range(1, len(text)):
+        monkeypatch.setattr(sources, "PIECE", size)
+        assert read() == expected, (size, text)
+
+
+def test_a_quote_that_is_not_closed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took in the rest of the file, at a cost that grew with the square of it."""
+    monkeypatch.setattr(whole_rows, "MOST", 100)
+    monkeypatch.setattr(sources, "PIECE", 32)
+    path = tmp_path / "notes.csv"
+    path.write_text('id,note\n1,a\n2,"b\n' + "3,c\n" * 100)
     made = streams.Circuit()
     made.output("all", made.input("row", id=int, note=str))
-    assert totals(made.incremental().run({"row": path}))["all"] == dict.fromkeys(enumerate(notes), 1)
+    with pytest.raises(lftj.DataError, match=r"notes\.csv: the row from line 3 on has no end"):
+        list(made.incremental().run({"row": path}))
+
+
+def test_a_followed_file_waits_for_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "PAUSE", 0.01)
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b,c\n1,"x\ny",')
+    found = sources.batches(path, {"a": "number", "b": "symbol", "c": "number"}, follow=True)
+
+    def append() -> None:
+        with path.open("a") as file:
+            file.write("5\n")
+
+    threading.Timer(0.1, append).start()
+    assert next(found).to_pylist() == [{"a": 1, "b": "x\ny", "c": 5}]
 
 
 def test_a_followed_file_does_not_wait_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
