@@ -37,7 +37,11 @@ if TYPE_CHECKING:
     from spark_bridge.local_query import LocalQuery
     from spark_bridge.spark_query import SparkQuery
 
-PROGRAM_REFUSED, DATA_REFUSED, FOUND, INTERRUPTED = 1, 3, 4, 130
+PROGRAM_REFUSED, USAGE, DATA_REFUSED, FOUND, INTERRUPTED = 1, 2, 3, 4, 130
+
+
+class _UsageError(lftj.Error, ValueError):
+    """The command line names what is no program."""
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -127,13 +131,24 @@ def _write(rows: Any, path: str) -> None:
         parquet.write_table(rows, file)
 
 
+def _program(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _UsageError(
+            f"{path} cannot be read",
+            why=f"the system says: {error.strerror}" if isinstance(error, OSError) else "it is no text in UTF-8",
+            remedy="check the path: the program is a file of rules",
+        ) from None
+
+
 def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """A command, on Spark if there is a session."""
     from spark_bridge.local_query import LocalQuery
     from spark_bridge.stages import make_stages
 
     if given.command in ("create", "estimate"):
-        text = Path(given.program).read_text(encoding="utf-8")
+        text = _program(Path(given.program))
         partitions = given.processes if spark is None else given.partitions or spark.sparkContext.defaultParallelism
         options: dict[str, Any] = {"partitions": partitions, "replicate": given.replicate}
         schemas = make_stages(text, **options).schemas
@@ -253,6 +268,9 @@ def _done(given: argparse.Namespace) -> int:
     except (lftj.ProgramError, PlanError) as error:
         sys.stderr.write(f"{error}\n")
         return PROGRAM_REFUSED
+    except _UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        return USAGE
     except (lftj.Error, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return DATA_REFUSED

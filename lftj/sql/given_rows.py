@@ -136,7 +136,7 @@ def null_error(table: Table, column: Column, node: exp.Expr, source: SqlText) ->
         f"column `{column.name}` of `{table.name}` cannot be null",
         node,
         why="it is in the primary key" if column.name in table.key else "it is declared `not null`",
-        remedy="give it a value in each row; it has no default",
+        remedy="give it a value in each row",
     )
 
 

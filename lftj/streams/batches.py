@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from lftj.arguments import count
 from lftj.errors import DataError
 from lftj.streams.weighted import WEIGHT
 from lftj.streams.whole_rows import MOST, WholeRows
@@ -48,6 +49,7 @@ def batches(source: Any, types: Types, *, rows: int = ROWS, follow: bool = False
     Without `wait`, a file that is followed gives `NOTHING_YET` where nothing has been appended to it. `DataError` for
     files of another kind, and for text that is no row.
     """
+    rows = count("rows", rows, "rows of a batch") or ROWS
     if isinstance(source, str | Path):
         found = _of_file(Path(source), types, rows, follow)
         return _waited_for(found) if follow and wait else found

@@ -375,3 +375,10 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
         command.main(arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--program", str(tmp_path / "no.dl"), "--checkpoint", str(tmp_path / "q"), "--processes", "1"]
+    assert command.main(["create", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert "no.dl cannot be read\n  why: the system says: No such file or directory\n  do: check the path" in told

@@ -345,3 +345,12 @@ def test_a_followed_file_does_not_wait_for_another(tmp_path: Path, monkeypatch: 
     with (tmp_path / "b.ndjson").open("a") as file:
         file.write('{"x": 1}\n')
     assert dict(next(steps)["both"]) == {(1,): 1}
+
+
+@pytest.mark.parametrize("rows", [0, -1, "x", True])
+def test_batches_have_a_row_or_more(tmp_path: Path, rows: Any) -> None:
+    """With a number below 0, nothing at all was read, without a word."""
+    path = tmp_path / "bids.csv"
+    path.write_text("auction,price,who\n1,2.5,a\n")
+    with pytest.raises(lftj.errors.ArgumentError, match="`rows` cannot be"):
+        list(circuit().run({"bid": path}, rows=rows))
