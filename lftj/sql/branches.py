@@ -9,17 +9,21 @@ contradict one another is left out.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import TypeVar
 
+from lftj.errors import EvaluationError
 from lftj.language import ast
 from lftj.language.functors import COMPARISONS, IS_NULL, OR_NULL
 from lftj.language.visitors import nodes
 from lftj.sql.cases import computed_with, joined, not_null
-from lftj.sql.scope import Conjunction
+from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import Rows
+
+# More ways than this to meet the conditions of a query are refused: each becomes a rule.
+MOST = 5_000
+Way = TypeVar("Way")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,22 @@ class RowAtom:
         return replace(self, variables=tuple(new if isinstance(new, ast.Variable) else old for new, old in found))
 
 
+def _both(one: Conjunction, two: Conjunction, alternatives: Sequence[object]) -> Conjunction | None:
+    """Both conjunctions; None if they contradict one another, which the only alternative is not asked."""
+    return (*one, *two) if len(alternatives) == 1 else joined(one, two)
+
+
+def _few(ways: list[Way]) -> list[Way]:
+    """The ways to meet conditions, if they are not too many."""
+    if len(ways) > MOST:
+        raise EvaluationError(
+            f"a query splits into more than {MOST:,} rules",
+            why="each way to meet its conditions, and to choose the cases of its values, becomes a rule",
+            remedy="split the query, or compute a part of it as columns of a view",
+        )
+    return ways
+
+
 @dataclass(slots=True)
 class QueryBody:
     """Atoms, and conditions of which each is a list of alternatives."""
@@ -50,12 +70,35 @@ class QueryBody:
 
     def branches(self, nullable: Mapping[str, bool], *more: Sequence[Conjunction]) -> list[Branch]:
         """The branches, with `more` conditions. `nullable`: of each variable, whether it may be null."""
-        made = []
-        for chosen in product(*self.conditions, *more):
-            branch = _unified(tuple(self.atoms), [literal for part in chosen for literal in part], nullable)
+        return [branch for branch, _ in self.choices(nullable, (), *more)]
+
+    def choices(
+        self, nullable: Mapping[str, bool], values: Sequence[Sequence[Case]], *more: Sequence[Conjunction]
+    ) -> Iterator[tuple[Branch, tuple[Case, ...]]]:
+        """The branches with a case of each of some values, for each way to choose these; `EvaluationError` of too many.
+
+        Ways are chosen part by part, so that those that contradict themselves are left out before there are many.
+        """
+        cases: list[tuple[Conjunction, tuple[Case, ...]]] = [((), ())]
+        for value in values:
+            more_cases = [
+                (_both(one, case.literals, value), (*chosen, case)) for one, chosen in cases for case in value
+            ]
+            cases = _few([(both, chosen) for both, chosen in more_cases if both is not None])
+        ways: list[tuple[Conjunction, Conjunction, tuple[Case, ...]]] = [((), *case) for case in cases]
+        for alternatives in (*self.conditions, *more):
+            ways = _few(
+                [
+                    ((*one, *part), literals, chosen)
+                    for one, literals, chosen in ways
+                    for part in alternatives
+                    if len(alternatives) == 1 or joined(one, part, literals) is not None
+                ]
+            )
+        for one, literals, chosen in ways:
+            branch = _unified(tuple(self.atoms), (*one, *literals), nullable)
             if branch is not None:
-                made.append(branch)
-        return made
+                yield branch, chosen
 
     def copy(self) -> QueryBody:
         """A body of its own with the same atoms and conditions."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 from sqlglot import exp
 
@@ -145,11 +144,10 @@ class Grouping:
     def _choices(self, keys: Sequence[list[Case]], *more: Sequence[Conjunction]) -> list[KeyedBranch]:
         own = [p.variable for p in self.parameters]
         found = []
-        for chosen in product(*keys):
-            for branch in self.rows.body.branches(self.heads.nullable, *([case.literals] for case in chosen), *more):
-                outside = tuple(branch.term(variable) for variable in own)
-                terms = tuple(null_of(case) if case.term is None else branch.term(case.term) for case in chosen)
-                found.append(KeyedBranch(self.rows.closed(branch, outside), outside, terms))
+        for branch, chosen in self.rows.body.choices(self.heads.nullable, keys, *more):
+            outside = tuple(branch.term(variable) for variable in own)
+            terms = tuple(null_of(case) if case.term is None else branch.term(case.term) for case in chosen)
+            found.append(KeyedBranch(self.rows.closed(branch, outside), outside, terms))
         return found
 
     def _grouped_by(self, select: exp.Select, columns: Columns) -> list[exp.Expr]:

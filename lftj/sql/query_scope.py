@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
@@ -229,10 +228,9 @@ class QueryScope:
         """The name of a head with the values that parameters of a subquery have in the rows of this query."""
         body = QueryBody(list(self.body.atoms), [part for part in self.body.conditions if len(part) == 1])
         name = self.heads.name("values")
-        for chosen in product(*(p.outside for p in parameters)):
-            for branch in body.branches(self.heads.nullable, *([case.literals] for case in chosen)):
-                terms = [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
-                self.heads.rule(name, terms, self.closed(branch, terms).body)
+        for branch, chosen in body.choices(self.heads.nullable, [p.outside for p in parameters]):
+            terms = [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
+            self.heads.rule(name, terms, self.closed(branch, terms).body)
         return self.heads.sure(name, [OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters])
 
     def add(self, derived: Derived, name: str, columns: Sequence[str] = ()) -> FromTable:

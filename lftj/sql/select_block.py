@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -130,11 +129,10 @@ def _rules(block: SelectBlock, parameters: Sequence[QueryParameter]) -> Iterator
     """The rules that derive the rows of a block: bodies, and the arguments of the head."""
     scope = block.scope
     own = [scope.parameter(list(p.outside), p.variable.name)[0].term for p in parameters]
-    for chosen in product(*(output.cases for output in block.outputs)):
-        for branch in scope.body.branches(scope.heads.nullable, *([case.literals] for case in chosen)):
-            terms = [branch.term(variable) for variable in own if variable is not None]
-            terms += [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
-            yield scope.closed(branch, terms), terms
+    for branch, chosen in scope.body.choices(scope.heads.nullable, [output.cases for output in block.outputs]):
+        terms = [branch.term(variable) for variable in own if variable is not None]
+        terms += [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
+        yield scope.closed(branch, terms), terms
 
 
 def _column(outputs: Sequence[Output]) -> OutputColumn:
