@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from lftj.errors import EvaluationError
 from lftj.language import ast
 from lftj.language.functors import COMPARISONS, IS_NULL, OR_NULL
 from lftj.language.visitors import nodes
@@ -24,6 +23,10 @@ from lftj.sql.view import Rows
 # More ways than this to meet the conditions of a query are refused: each becomes a rule.
 MOST = 5_000
 Way = TypeVar("Way")
+
+
+class TooManyWays(Exception):
+    """There are more ways to meet the conditions of a query than are made rules of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +48,10 @@ class RowAtom:
         return replace(self, variables=tuple(new if isinstance(new, ast.Variable) else old for new, old in found))
 
 
-def _both(one: Conjunction, two: Conjunction, alternatives: Sequence[object]) -> Conjunction | None:
-    """Both conjunctions; None if they contradict one another, which the only alternative is not asked."""
-    return (*one, *two) if len(alternatives) == 1 else joined(one, two)
-
-
 def _few(ways: list[Way]) -> list[Way]:
     """The ways to meet conditions, if they are not too many."""
     if len(ways) > MOST:
-        raise EvaluationError(
-            f"a query splits into more than {MOST:,} rules",
-            why="each way to meet its conditions, and to choose the cases of its values, becomes a rule",
-            remedy="split the query, or compute a part of it as columns of a view",
-        )
+        raise TooManyWays
     return ways
 
 
@@ -75,16 +69,20 @@ class QueryBody:
     def choices(
         self, nullable: Mapping[str, bool], values: Sequence[Sequence[Case]], *more: Sequence[Conjunction]
     ) -> Iterator[tuple[Branch, tuple[Case, ...]]]:
-        """The branches with a case of each of some values, for each way to choose these; `EvaluationError` of too many.
+        """The branches with a case of each of some values, for each way to choose these; `TooManyWays` if they are.
 
         Ways are chosen part by part, so that those that contradict themselves are left out before there are many.
         """
         cases: list[tuple[Conjunction, tuple[Case, ...]]] = [((), ())]
         for value in values:
-            more_cases = [
-                (_both(one, case.literals, value), (*chosen, case)) for one, chosen in cases for case in value
-            ]
-            cases = _few([(both, chosen) for both, chosen in more_cases if both is not None])
+            cases = _few(
+                [
+                    ((*one, *case.literals), (*chosen, case))
+                    for one, chosen in cases
+                    for case in value
+                    if len(value) == 1 or joined(one, case.literals) is not None
+                ]
+            )
         ways: list[tuple[Conjunction, Conjunction, tuple[Case, ...]]] = [((), *case) for case in cases]
         for alternatives in (*self.conditions, *more):
             ways = _few(

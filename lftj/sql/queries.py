@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.names import BAG, COPIES, VIEW
+from lftj.sql.branches import MOST, TooManyWays
 from lftj.sql.catalogue import Catalogue, unlike
 from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads
@@ -43,7 +44,15 @@ def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, 
     `text`: where it stands, for errors · `named`: names of its columns, where not as the query has them.
     `lftj.ProgramError` names what is wrong with the query, its place and what to do.
     """
-    return Queries(catalogue, name, text).view(query, named)
+    try:
+        return Queries(catalogue, name, text).view(query, named)
+    except TooManyWays:
+        raise text.error(
+            f"this query splits into more than {MOST:,} rules",
+            query,
+            why="each way to meet its conditions, and to choose the cases of its values, becomes a rule",
+            remedy="split the query, or compute a part of it as columns of a view",
+        ) from None
 
 
 class Queries:
