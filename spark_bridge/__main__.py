@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lftj
+from lftj.cli.outcome import UsageError
+from lftj.cli.program_file import read_program
 from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.preflight import missing, session, submitted
@@ -38,10 +40,6 @@ if TYPE_CHECKING:
     from spark_bridge.spark_query import SparkQuery
 
 PROGRAM_REFUSED, USAGE, DATA_REFUSED, FOUND, INTERRUPTED = 1, 2, 3, 4, 130
-
-
-class _UsageError(lftj.Error, ValueError):
-    """The command line names what is no program."""
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -131,24 +129,13 @@ def _write(rows: Any, path: str) -> None:
         parquet.write_table(rows, file)
 
 
-def _program(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _UsageError(
-            f"{path} cannot be read",
-            why=f"the system says: {error.strerror}" if isinstance(error, OSError) else "it is no text in UTF-8",
-            remedy="check the path: the program is a file of rules",
-        ) from None
-
-
 def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """A command, on Spark if there is a session."""
     from spark_bridge.local_query import LocalQuery
     from spark_bridge.stages import make_stages
 
     if given.command in ("create", "estimate"):
-        text = _program(Path(given.program))
+        text, _ = read_program(given.program)
         partitions = given.processes if spark is None else given.partitions or spark.sparkContext.defaultParallelism
         options: dict[str, Any] = {"partitions": partitions, "replicate": given.replicate}
         schemas = make_stages(text, **options).schemas
@@ -268,7 +255,7 @@ def _done(given: argparse.Namespace) -> int:
     except (lftj.ProgramError, PlanError) as error:
         sys.stderr.write(f"{error}\n")
         return PROGRAM_REFUSED
-    except _UsageError as error:
+    except UsageError as error:
         sys.stderr.write(f"{error}\n")
         return USAGE
     except (lftj.Error, OSError) as error:

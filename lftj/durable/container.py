@@ -31,8 +31,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lftj.durable.write_ahead_log import is_there, log_path, unread
-from lftj.durable.writer_lock import WriterLock, is_written_to
-from lftj.durable.writer_lock import lock_path as lock_file
+from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
 from lftj.errors import DatabaseFileError
 
 # "lftj", and the version of the format of what is in the tables.
@@ -174,7 +173,7 @@ class Container:
         except OSError as error:
             raise DatabaseFileError(
                 f"cannot write to {self.path}",
-                why=f"{lock_file(self.path)} tells who writes to it, and cannot be written: {error.strerror}",
+                why=f"{lock_path(self.path)} tells who writes to it, and cannot be written: {error.strerror}",
                 remedy="check the path and its permissions, or open it with read_only=True",
             ) from None
 

@@ -381,4 +381,4 @@ def test_a_program_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtu
     arguments = ["--program", str(tmp_path / "no.dl"), "--checkpoint", str(tmp_path / "q"), "--processes", "1"]
     assert command.main(["create", *arguments]) == 2
     told = capsys.readouterr().err
-    assert "no.dl cannot be read\n  why: the system says: No such file or directory\n  do: check the path" in told
+    assert f"{tmp_path / 'no.dl'}: no such program file\n  why: the working directory is" in told
