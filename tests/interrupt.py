@@ -14,8 +14,8 @@ from typing import Any
 def leaves_a_block(code: CodeType, offset: int) -> bool:
     """Whether a block has run to its end here, and its manager's exit is called next.
 
-    Python looks for signals after calls and where a loop goes back, both of which are in the block; a trace function
-    that raised here would be the only one that can, and leave a lock locked for ever.
+    Python looks for signals where a function begins, after calls and where a loop goes back, none of which is between
+    the two; a trace function that raised here would be the only one that can, and leave a lock locked for ever.
     """
     there = (made for made in dis.get_instructions(code) if made.offset >= offset)
     called = list(islice(dropwhile(lambda made: made.opname == "SWAP", there), 3))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -443,29 +444,39 @@ def test_a_branch_outlives_its_database() -> None:
     assert list(branch["o"]) == [(9,)]
 
 
-@pytest.mark.parametrize("call", ["transaction", "load", "rules"])
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_function_of_a_circuit_changes_nothing(call: str, apart: bool) -> None:
-    """What it changed while the commit was computed was lost, or waited for itself in an asynchronous block."""
-    db, told = lftj.Database(".decl e(a:number)  .decl f(a:number)"), list[str]()
+def changing(db: lftj.Database, row: int, change: Callable[[], object]) -> list[str]:
+    """Attach a circuit whose output `o` a function computes of `e`, which makes a change when it first meets a row.
 
-    def double(a: Any) -> Any:
-        if not told and 1 in a.to_pylist():
+    Returns what the change is told.
+    """
+    told: list[str] = []
+
+    def same(a: Any) -> Any:
+        if not told and row in a.to_pylist():
             try:
-                if call == "transaction":
-                    with db.transaction() as tx:
-                        tx.insert("f", [(1,)])
-                elif call == "load":
-                    db.load("f", [(1,)])
-                else:
-                    db.rules("g(a) :- f(a).")
+                change()
             except lftj.errors.TransactionError as error:
                 told.append(str(error))
         return a
 
     made = streams.Circuit("c")
-    made.output("o", made.input("e", a=int).apply(double, "a", b=int))
+    made.output("o", made.input("e", a=int).apply(same, "a", b=int))
     db.attach(made)
+    return told
+
+
+@pytest.mark.parametrize("call", ["transaction", "load", "rules"])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_function_of_a_circuit_changes_nothing(call: str, apart: bool) -> None:
+    """What it changed while the commit was computed was lost, or waited for itself in an asynchronous block."""
+    db = lftj.Database(".decl e(a:number)  .decl f(a:number)")
+
+    def transaction() -> None:
+        with db.transaction() as tx:
+            tx.insert("f", [(1,)])
+
+    changes = {"transaction": transaction, "load": lambda: db.load("f", [(1,)]), "rules": lambda: db.rules("f(1).")}
+    told = changing(db, 1, changes[call])
 
     async def main() -> None:
         async with db.transaction() as tx:
@@ -484,19 +495,8 @@ def test_a_function_of_a_circuit_changes_nothing(call: str, apart: bool) -> None
 @pytest.mark.parametrize("read", ["relation", "snapshot"])
 def test_a_function_changes_nothing_while_a_head_is_evaluated(read: str) -> None:
     """The head counted as up to date, without what its function had loaded."""
-    db, told = lftj.Database(".decl e(a:number)"), list[str]()
-
-    def double(a: Any) -> Any:
-        if not told and 3 in a.to_pylist():
-            try:
-                db.load("e", [(9,)])
-            except lftj.errors.TransactionError as error:
-                told.append(str(error))
-        return a
-
-    made = streams.Circuit("c")
-    made.output("o", made.input("e", a=int).apply(double, "a", b=int))
-    db.attach(made)
+    db = lftj.Database(".decl e(a:number)")
+    told = changing(db, 3, lambda: db.load("e", [(9,)]))
     db.load("e", [(3,)])
     assert list((db if read == "relation" else db.snapshot())["o"]) == [(3, 3)]
     assert "`load` inside `evaluate`" in told[0]
