@@ -276,11 +276,11 @@ def sorting(keys: Rows) -> tuple[Column, bool]:
     alike = np.zeros(n + 1, np.bool_)  # whether a row is like the one before it, as far as it was packed
     _alike(packed, place, alike)
     packed &= np.uint64((1 << place) - 1)
-    order, repeats = packed.view(np.int64), bool(alike.any())
+    order, repeats = packed.astype(np.int64), bool(alike.any())  # the words are the next call's
     if first == len(keys) or not repeats:
         return order, repeats
     # Only those are sorted by the other columns that the first ones leave alike: of wide rows mostly few.
-    order, tied = order.copy(), np.flatnonzero(alike[:-1] | alike[1:])
+    tied = np.flatnonzero(alike[:-1] | alike[1:])
     runs, rest = np.cumsum(~alike[tied]), np.ascontiguousarray(keys[first:, order[tied]])
     if first and int(runs[-1]).bit_length() + bits[first] + len(tied).bit_length() <= 64:
         within, repeats = sorting(np.concatenate([runs[None], rest]))

@@ -94,6 +94,16 @@ def lagging_orders() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def sorted_as_many_rows_are() -> Iterator[None]:
+    """Rows are sorted as many are (packed, in memory that a thread keeps) from so few on as tests have."""
+    from scantree import sort
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sort, "FEW", 8)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def every_error_says_why_and_what_to_do() -> Iterator[None]:
     """Every error, and every finding, that a test meets has a why and a what to do; both parameters are required."""
     from lftj.errors import Diagnostic, Error

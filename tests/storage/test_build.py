@@ -90,6 +90,19 @@ def test_sorting_rows_that_are_too_wide_to_be_packed(seed: int, monkeypatch: pyt
     assert repeats == (len(set(map(tuple, keys.T.tolist()))) < 60)
 
 
+@pytest.mark.parametrize("few", [2, 1 << 20])
+def test_an_order_is_the_callers_to_keep(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sorted next does not touch it: it was in the memory in which a thread packs rows."""
+    monkeypatch.setattr(sort, "FEW", few)
+    keys = np.arange(100, dtype=np.int64)[None, ::-1].copy()
+    order, _ = sort.sorting(keys)
+    for rows in (keys[:, 1:], np.concatenate([keys, keys], axis=1)):
+        sort.sorting(rows)
+        sort.sort_rows(rows, 1)
+        sort.permuted(rows, (0,))
+        assert order.tolist() == list(range(100))[::-1]
+
+
 @pytest.mark.parametrize("bits", PACKINGS.values(), ids=PACKINGS)
 @pytest.mark.parametrize("cuts", [[], [0, 7], [300], [1, 1, 299, 350]])
 @pytest.mark.parametrize("few", [2, 1 << 20])

@@ -284,3 +284,34 @@ def test_bodies_that_only_look_alike_have_other_forms() -> None:
         frozenset({"@f.1"}),
         frozenset({"@g2.1"}),
     }
+
+
+@pytest.mark.jit_only
+def test_heads_of_one_body_with_another_between_them() -> None:
+    """What one head sorted in between is not the order of the lines that the heads of the body share.
+
+    The order was in memory that the sort of the next head of many rows wrote to.
+    """
+    rng = Random(1)
+    db = lftj.Database()
+    rules = """
+        .decl o(k:number, g:number)
+        .decl l(k:number, p:number)
+        a[g] = count : { o(k, g), l(k, _) }.
+        m(p, g) :- l(k, p), o(k, g).
+        b[g] = sum p : { o(k, g), l(k, p) }.
+        c(g, n, s) :- a(g, n), b(g, s).
+    """
+    db.rules(rules, maintain={"a": "triggers", "b": "triggers"})
+    db.load("o", [(k, k % 900) for k in range(3000)])
+    db.evaluate()
+    rows: set[tuple[int, int]] = set()
+    for n in (1, 600, 700, 2000, 1):
+        batch = [(rng.randrange(3000), rng.randrange(100)) for _ in range(n)]
+        with db.transaction() as tx:
+            tx.insert("l", batch)
+        rows |= set(batch)
+        groups: dict[int, list[int]] = {}
+        for k, p in rows:
+            groups.setdefault(k % 900, []).append(p)
+        assert set(db["c"]) == {(g, len(found), sum(found)) for g, found in groups.items()}
