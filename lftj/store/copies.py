@@ -60,7 +60,9 @@ def recount(facts: Version, rows: Rows) -> tuple[Rows, Rows]:
         return old, new if copies > 0 else new[:, :0]
     totals = _totals(rows)
     before = copies_of(facts, totals.rows)
-    _in_range(int(before.max(initial=0)) + int(totals.sums.max(initial=0)))
+    beyond = np.flatnonzero(totals.sums > NUMBER_MAX - before)[:1]
+    for at in beyond:
+        _in_range(int(before[at]) + int(totals.sums[at]))
     after = totals.sums + np.maximum(before, -totals.least)
     changed = after != before
     gone, come = changed & (before > 0), changed & (after > 0)
@@ -115,13 +117,17 @@ def _totals(rows: Rows) -> _Totals:
         keys, copies = keys.take(order, axis=1), copies[order]
         ends = np.append(np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)), n - 1)
     begins = np.concatenate([ends[:1] * 0, ends[:-1] + 1])
+    if not len(ends):
+        return _Totals(np.ascontiguousarray(keys[:, ends]), copies, copies)
     many = np.abs(copies)
-    _in_range((int((many >> 32).sum()) << 32) + int((many & 0xFFFFFFFF).sum()))  # so that no sum wraps around
+    high, low = (np.add.reduceat(part, begins) for part in (many >> 32, many & 0xFFFFFFFF))
+    top = int((high + (low >> 32)).argmax())
+    _in_range((int(high[top]) << 32) + int(low[top]))
+    # All together may wrap around, and the differences from where a row begins all the same be right.
     running = np.cumsum(copies)
-    base = running[begins] - copies[begins]
-    sums = running[ends] - base
-    least = np.minimum.reduceat(running, begins) - base if len(ends) else sums
-    return _Totals(np.ascontiguousarray(keys[:, ends]), sums, np.minimum(least, 0))
+    running -= np.repeat(running[begins] - copies[begins], ends - begins + 1)
+    least = np.minimum.reduceat(running, begins)
+    return _Totals(np.ascontiguousarray(keys[:, ends]), running[ends], np.minimum(least, 0))
 
 
 def _in_range(copies: int) -> int:

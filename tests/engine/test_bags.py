@@ -265,6 +265,24 @@ def test_copies_that_cannot_be() -> None:
     assert list(db["t"]) == [(1, 2**63 - 1)]
 
 
+def test_copies_are_counted_row_by_row() -> None:
+    """The rows of a bag may be there more often, all together, than a number can say."""
+    most = 2**63 - 1
+    db = lftj.Database(".decl t(a:number) -> copies:number bag")
+    with db.transaction() as tx:
+        tx.upsert("t", [(1, most), (2, most - 1), (3, most - 5)])
+    db.load("t", [(4,), (2,), (4,)])
+    with db.transaction() as tx:
+        tx.insert("t", [(3,)] * 3 + [(5,)] * 2)
+        tx.erase("t", [(1,), (4,)])
+    assert dict(db["t"]) == {1: most - 1, 2: most, 3: most - 2, 4: 1, 5: 2}
+    with pytest.raises(EvaluationError, match="more often than a number can say"), db.transaction() as tx:
+        tx.insert("t", [(2,), (6,)])
+    with pytest.raises(EvaluationError, match="more often than a number can say"):
+        db.load("t", [(6,), (3,), (3,), (3,)])
+    assert dict(db["t"]) == {1: most - 1, 2: most, 3: most - 2, 4: 1, 5: 2}
+
+
 def test_a_bag_holds_rows_or_is_derived() -> None:
     db = lftj.Database(".decl e(a:number) -> copies:number bag  .decl v(a:number) -> copies:number bag")
     db.load("e", [(1,), (1,)])
