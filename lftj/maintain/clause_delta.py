@@ -90,9 +90,8 @@ class Variant:
             a.predicate: relations[a.predicate].statistics for a in (*others, *blocking)
         }
         statistics[CHANGED] = OneRow(relations[atom.predicate])
-        best = rank_orders(asked, statistics, sort=REPEATED)[0]
-        rest = tuple(v for v in best.order if v not in self.variables)
-        choice = rank_orders(asked, statistics, forced=(*self.variables, *rest), sort=0.0)[0]
+        best = rank_orders(asked, statistics, sort=REPEATED, first=tuple(dict.fromkeys(self.variables)))[0]
+        choice = rank_orders(asked, statistics, forced=best.order, sort=0.0)[0]
         self.steps = choice.cost  # of a change: the key orders are there by then
         plan = plan_join(replace(asked, atoms=others), choice, relations)
         # Every derivation counts, so there is no existential suffix.

@@ -131,6 +131,13 @@ class OrderSearch:
         whole = self.matches.components(self.matches.all)
         self.start = _Partial(apart=tuple((part, 1.0) for part in whole) if counting else ())
 
+    def begin(self, variables: Sequence[str]) -> None:
+        """Let all orders begin with these variables, which atoms hold."""
+        for v in variables:
+            following = self.bind(self.start, v)
+            assert following is not None, v
+            self.start = following
+
     def ranked(self) -> list[Choice]:
         """The orders found, cheapest first."""
         many = len(self.names) > MANY
@@ -161,7 +168,7 @@ class OrderSearch:
         `built`: only those that read nothing but key orders that are built, if there are any.
         """
         beam = [self.start]
-        for left in range(len(self.names), 0, -1):
+        for left in range(len(self.names) - len(self.start.order), 0, -1):
             ranked = [
                 # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
                 (p.cost + left * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
@@ -201,7 +208,18 @@ class OrderSearch:
         if many and not any(self.bind(partial, v) for v in found):
             # What the head needs may be computed from variables that neither it nor what is bound leads to.
             found = self.matches.named(self.matches.all & ~partial.bound)
-        return self._first_alone(partial, found) if len(self.names) > CROWDED else found
+        return self._first_of_each(partial, found) if len(self.names) > CROWDED else found
+
+    def _first_of_each(self, partial: _Partial, found: list[str]) -> list[str]:
+        """`found`, in few groups of which the first stands for all, whatever the order of the others.
+
+        Such are variables that what is bound leaves one key, of which the one that matches least is first, and those
+        that one atom alone holds.
+        """
+        known = {v: self.matches.matching(self.matches.bit[v], partial.bound) for v in found}
+        single = [v for v, offer in known.items() if offer is not None and offer.offered <= 1.0 and partial.bound]
+        first = min(single, key=lambda v: (known[v].matches, self.rank[v]), default="")  # type: ignore[union-attr]
+        return self._first_alone(partial, [v for v in found if v == first or v not in single])
 
     def _first_alone(self, partial: _Partial, found: list[str]) -> list[str]:
         """`found`, of the variables that one atom alone holds only its first; all of them if none can be bound then."""
@@ -222,7 +240,7 @@ class OrderSearch:
         partial = self.start
         while len(partial.order) < len(self.names):
             hidden = [v for v in self.names if v not in order and v not in partial.order]
-            computed = [v for v in hidden if self.matches.definition(v, frozenset(partial.order)) is not None]
+            computed = [v for v in hidden if self.matches.definition(v, partial.bound) is not None]
             # A variable that is only computed waits for what it is computed from.
             grown = next(p for v in (*computed, *wanted, *hidden) if (p := self.bind(partial, v)) is not None)
             wanted = [v for v in wanted if v != grown.order[-1]]
@@ -384,12 +402,15 @@ def rank_orders(
     sort: float = SORT,
     large: Large | None = None,
     others: Collection[tuple[str, tuple[int, ...]]] = (),
+    first: Sequence[str] = (),
 ) -> list[Choice]:
     """Key orders for `body`, cheapest first.
 
-    Only the one `forced` says, if it names the variables in the order the user wants. `sort`: what a row of a key order
+    Only the one `forced` says, if it names the variables in the order the user wants. `first`: variables of an atom
+    that all orders begin with. `sort`: what a row of a key order
     costs that would have to be built. `large`: for a large round. `others`: (relation, key order) of those that are
     there for others, and would cost as much as if they had to be built.
     """
     search = OrderSearch(body, statistics, counting, sort, large, others)
+    search.begin(first)
     return search.ranked() if forced is None else [search.forced(forced)]

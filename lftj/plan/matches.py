@@ -58,6 +58,43 @@ def first_hit(offered: float, hit: float) -> float:
     return 1.0 if hit == 1.0 else -math.expm1(offered * math.log1p(-hit))
 
 
+class _Offer(NamedTuple):
+    """What an atom offers of a variable behind bound ones.
+
+    `node`: what has the keys, which is one for atoms that are alike in it · `fan_out`: keys on average · `domain`: keys
+    in the whole column.
+    """
+
+    node: tuple[object, ...]
+    fan_out: float
+    domain: float
+
+
+class _Held:
+    """A variable in an atom, and what it offers behind those that are bound, which are a mask."""
+
+    def __init__(self, matches: Matches, atom: Atom, v: str) -> None:
+        self.predicate, self.column = atom.predicate, atom.columns.index(v)
+        # Of each column that holds a variable: its place, the variable's bit, and its name.
+        self._places = [(c, matches.bit[name], name) for c, name in enumerate(atom.columns) if name is not None]
+        self._mask = matches.mask(atom.variables)
+        self._distinct = matches.distinct
+        self._offers: dict[int, _Offer] = {}
+
+    def offer(self, bound: int) -> _Offer:
+        """What it offers; computed once for the bound variables that the atom holds."""
+        bound &= self._mask
+        found = self._offers.get(bound)
+        if found is None:
+            own = [(c, name) for c, bit, name in self._places if bit & bound]
+            before, column = frozenset(c for c, _ in own), frozenset([self.column])
+            keys = self._distinct(self.predicate, before | column) / self._distinct(self.predicate, before)
+            domain = self._distinct(self.predicate, column)
+            found = _Offer((self.predicate, self.column, *own), max(1e-9, keys), domain)
+            self._offers[bound] = found
+        return found
+
+
 class Matches:
     """The estimates of `body` from `statistics`; `negated` are the negated atoms that are looked at.
 
@@ -78,6 +115,16 @@ class Matches:
             for v in scope:
                 self.neighbours[self.bit[v]] |= mask & ~self.bit[v]
         self.computed = self.mask(frozenset(name for c in body.conditions for name, _, _ in c.defines))
+        # Of each variable: atoms that hold it, conditions that name it, what these compute it from, negated atoms.
+        self._held = {v: [_Held(self, atom, v) for atom in self.holding[v]] for v in self.names}
+        self._named = {
+            v: [(c, self.mask(c.variables)) for c in body.conditions if v in c.variables] for v in self.names
+        }
+        self._defined = {
+            v: [(c, self.mask(needs)) for c in body.conditions for name, _, needs in c.defines if name == v]
+            for v in self.names
+        }
+        self._looked = {v: [self.mask(a.variables) for a in negated if v in a.variables] for v in self.names}
         self._distinct: dict[tuple[str, frozenset[int]], float] = {}
         self._matching: dict[tuple[int, int], Matching | None] = {}
         self._components: dict[int, tuple[int, ...]] = {}
@@ -103,13 +150,9 @@ class Matches:
             self._distinct[at] = self.statistics[predicate].distinct(columns)
         return self._distinct[at]
 
-    def definition(self, v: str, bound: frozenset[str]) -> Condition | None:
+    def definition(self, v: str, bound: int) -> Condition | None:
         """A condition that computes `v` from variables already bound."""
-        for condition in self.body.conditions:
-            for name, _, needs in condition.defines:
-                if name == v and needs <= bound:
-                    return condition
-        return None
+        return next((condition for condition, needs in self._defined[v] if not needs & ~bound), None)
 
     def matching(self, bit: int, bound: int) -> Matching | None:
         """The variable `bit` behind those that are `bound`; None if nothing can bind it yet."""
@@ -120,35 +163,27 @@ class Matches:
 
     def _estimate(self, bit: int, mask: int) -> Matching | None:
         v = self.names[bit.bit_length() - 1]
-        bound = frozenset(u for u in self.names if self.bit[u] & mask)
-        definition, atoms = self.definition(v, bound), self.holding[v]
+        definition, atoms = self.definition(v, mask), self._held[v]
         if definition is None and not atoms:
             return None
-        fan_outs, domains = [], []
-        met = set[tuple[object, ...]]()
-        for atom in atoms:
-            own = frozenset(c for c, name in enumerate(atom.columns) if name in bound)
-            column = frozenset([atom.columns.index(v)])
-            node = (atom.predicate, column, frozenset((c, atom.columns[c]) for c in own))
-            if self.shared and node in met:
-                continue
-            met.add(node)
-            fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / self.distinct(atom.predicate, own)))
-            domains.append(self.distinct(atom.predicate, column))
-        domain = max([1.0, *domains])
-        matches = math.prod(min(1.0, fan_out / domain) for fan_out in fan_outs)
+        offers = [atom.offer(mask) for atom in atoms]
+        if self.shared and len(offers) > 1:
+            offers = list({offer.node: offer for offer in reversed(offers)}.values())[::-1]
+        domain = max([1.0, *(offer.domain for offer in offers)])
+        fan_outs = [offer.fan_out for offer in offers]
+        matches = math.prod([min(1.0, fan_out / domain) for fan_out in fan_outs])
         if definition is not None:
             most, offered = matches, 1.0
         else:
             matches *= domain
             most = offered = min(fan_outs)
-        now = bound | {v}
-        for condition in self.body.conditions:
-            if condition is not definition and v in condition.variables and condition.variables <= now:
+        free = ~(mask | bit)
+        for condition, needs in self._named[v]:
+            if condition is not definition and not needs & free:
                 selectivity = self.selectivity(condition, v, domain)
                 matches, most = matches * selectivity, most * selectivity
         # What a negated atom takes away is not estimated.
-        looks = sum(v in atom.variables <= now for atom in self.negated)
+        looks = sum(1 for needs in self._looked[v] if not needs & free)
         return Matching(len(fan_outs), offered, matches, most, looks, definition is not None)
 
     def selectivity(self, condition: Condition, v: str, domain: float) -> float:
