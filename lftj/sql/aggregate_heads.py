@@ -14,7 +14,7 @@ negates it for the others. Without `group by` there is one group, of no rows too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import DECIMAL, FLOAT, NUMBER
+from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
 from lftj.sql.cases import not_null
 from lftj.sql.constants import constant
@@ -148,6 +149,14 @@ class AggregateHeads:
                     remedy="convert it with `cast`, or count it",
                 )
         return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
+
+    def parts(self) -> Iterator[Node]:
+        """The literals and terms of what the aggregates take, and of their filters."""
+        for written in self.written.values():
+            yield from (part for literals in written.filter for part in literals)
+            for case in written.cases:
+                yield from case.literals
+                yield from () if case.term is None else (case.term,)
 
     # QueryHeads
 

@@ -31,11 +31,15 @@ class TooManyWays(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RowAtom:
-    """One relation in the body, a variable for each of its columns. `copies`: of a bag, how often the row is there."""
+    """One relation in the body, a variable for each of its columns. `copies`: of a bag, how often the row is there.
+
+    `leaves_none_out`: it has a row for whatever the rest of the body has.
+    """
 
     rows: Rows
     variables: tuple[ast.Variable, ...]
     copies: ast.Variable | None = None
+    leaves_none_out: bool = False
 
     @property
     def atom(self) -> ast.Atom:
@@ -48,9 +52,9 @@ class RowAtom:
         return replace(self, variables=tuple(new if isinstance(new, ast.Variable) else old for new, old in found))
 
 
-def _few(ways: list[Way]) -> list[Way]:
+def _few(ways: list[Way], most: int) -> list[Way]:
     """The ways to meet conditions, if they are not too many."""
-    if len(ways) > MOST:
+    if len(ways) > most:
         raise TooManyWays
     return ways
 
@@ -66,8 +70,19 @@ class QueryBody:
         """The branches, with `more` conditions. `nullable`: of each variable, whether it may be null."""
         return [branch for branch, _ in self.choices(nullable, (), *more)]
 
+    def splits(self, nullable: Mapping[str, bool], values: Sequence[Sequence[Case]], most: int) -> bool:
+        """Whether there are more than so many ways to choose a branch with a case of each of some values."""
+        try:
+            return sum(1 for _ in self.choices(nullable, values, most=most)) > most
+        except TooManyWays:
+            return True
+
     def choices(
-        self, nullable: Mapping[str, bool], values: Sequence[Sequence[Case]], *more: Sequence[Conjunction]
+        self,
+        nullable: Mapping[str, bool],
+        values: Sequence[Sequence[Case]],
+        *more: Sequence[Conjunction],
+        most: int = MOST,
     ) -> Iterator[tuple[Branch, tuple[Case, ...]]]:
         """The branches with a case of each of some values, for each way to choose these; `TooManyWays` if they are.
 
@@ -81,7 +96,8 @@ class QueryBody:
                     for one, chosen in cases
                     for case in value
                     if len(value) == 1 or joined(one, case.literals) is not None
-                ]
+                ],
+                most,
             )
         ways: list[tuple[Conjunction, Conjunction, tuple[Case, ...]]] = [((), *case) for case in cases]
         for alternatives in (*self.conditions, *more):
@@ -91,7 +107,8 @@ class QueryBody:
                     for one, literals, chosen in ways
                     for part in alternatives
                     if len(alternatives) == 1 or joined(one, part, literals) is not None
-                ]
+                ],
+                most,
             )
         for one, literals, chosen in ways:
             branch = _unified(tuple(self.atoms), (*one, *literals), nullable)
@@ -125,9 +142,9 @@ class Branch:
         """A term of the query in this branch."""
         return renamed(term, self.renamed)
 
-    def bound(self) -> set[str]:
-        """The variables that atoms bind, or that are equal to what such variables give."""
-        return self._closed(_bound(self.atoms, self.literals))
+    def bound(self, given: Iterable[str] = ()) -> set[str]:
+        """The variables that atoms bind, or that are equal to what such variables, or `given` ones, give."""
+        return self._closed(_bound(self.atoms, self.literals).union(given))
 
     def with_literals(self, *literals: ast.Literal) -> Branch:
         """The branch with more conditions."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 from sqlglot import exp
@@ -21,6 +22,8 @@ from lftj.sql.scope import Case, Conjunction, SqlScope
 
 # More alternatives than this are refused: each becomes a rule.
 LIMIT = 200
+# Up to so many are a rule each, where others would have a head of their own (`computed_columns.py`).
+FEW = 32
 TRUE, FALSE = ast.Constant(True, "bool"), ast.Constant(False, "bool")
 # What a predicate may be: true, false, or (None) unknown.
 Truth = bool | None
@@ -65,26 +68,6 @@ def products(lists: Sequence[Sequence[Conjunction]]) -> list[Conjunction]:
     found: list[Conjunction] = [()]
     for alternatives in lists:
         found = [both for one, two in product(found, alternatives) if (both := joined(one, two)) is not None]
-    return found
-
-
-def first_hits(
-    hits: Sequence[Sequence[Conjunction]], misses: Callable[[int], list[Conjunction]]
-) -> list[list[Conjunction]]:
-    """For each part the conjunctions where it is the first that is hit, so that all exclude one another.
-
-    `hits`: where each part is hit · `misses`: where the part at an index is not, asked only where parts overlap.
-    """
-    found: list[list[Conjunction]] = []
-    missed: dict[int, list[Conjunction]] = {}
-    for at, alternatives in enumerate(hits):
-        left = list(alternatives)
-        for before in range(at):
-            if any(joined(one, two) is not None for one in left for two in hits[before]):
-                if before not in missed:
-                    missed[before] = misses(before)
-                left = products([left, missed[before]])
-        found.append(left)
     return found
 
 
@@ -215,6 +198,12 @@ def _type_of_null(
     """The type of a function whose arguments are null wherever it is asked for; "" if nothing tells it."""
     types = [next((case.type for case in cases if case.type), "") for cases in arguments]
     return result([Known((), ast.Variable("null"), type) for type in types])[1] if all(types) else ""
+
+
+def values_of(of: Translator, node: exp.Expr, parts: Iterable[exp.Expr]) -> list[list[Case]]:
+    """The cases of parts of a function; one of each where they were too many to be combined."""
+    values = [of.value(part) for part in parts]
+    return of.scope.computed_apart(node, values) if prod(map(len, values)) > FEW else values
 
 
 def plain(node: exp.Expr) -> exp.Expr:

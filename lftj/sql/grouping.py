@@ -20,6 +20,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.sql.aggregate_heads import AggregateHeads, KeyedBranch, is_aggregate
 from lftj.sql.branches import RowAtom, may_be_null
+from lftj.sql.computed_columns import with_few_ways
 from lftj.sql.heads import or_null
 from lftj.sql.ordering import position_of
 from lftj.sql.query_scope import QueryScope, null_of
@@ -109,7 +110,9 @@ class Grouping:
         self.by_domain = self.single and bool(self.parameters) and not scalar
         # Of a value with one aggregate, what it is where nothing contributes is what it is of no rows.
         self.partial = scalar and self.single and len(self.aggregates.written) == 1 and self.having is None
-        choices = self._choices([cases for _, cases in found])
+        beside = [*self.aggregates.parts(), *(p.variable for p in self.parameters)]
+        self._keys = with_few_ways(rows, [cases for _, cases in found], beside)
+        choices = self.choices()
         for at, (node, cases) in enumerate(found):
             nullable = any(may_be_null(choice.keys[at], choice.branch, self.heads.nullable) for choice in choices)
             variable = self.heads.variable(node.alias_or_name or "key", nullable)
@@ -139,12 +142,9 @@ class Grouping:
 
     def choices(self, *more: Sequence[Conjunction]) -> list[KeyedBranch]:
         """The rows by their groups: branches of the body with more conditions, and the terms of the key in each."""
-        return self._choices([key.cases for key in self.scope.keys], *more)
-
-    def _choices(self, keys: Sequence[list[Case]], *more: Sequence[Conjunction]) -> list[KeyedBranch]:
         own = [p.variable for p in self.parameters]
         found = []
-        for branch, chosen in self.rows.body.choices(self.heads.nullable, keys, *more):
+        for branch, chosen in self.rows.body.choices(self.heads.nullable, self._keys, *more):
             outside = tuple(branch.term(variable) for variable in own)
             terms = tuple(null_of(case) if case.term is None else branch.term(case.term) for case in chosen)
             found.append(KeyedBranch(self.rows.closed(branch, outside), outside, terms))
@@ -188,7 +188,7 @@ class Grouping:
     def add(self, rows: Rows, variables: Sequence[ast.Variable]) -> None:
         """Add a head that is keyed by the groups to what is over them."""
         body = self.scope.body
-        body.atoms.append(RowAtom(rows, tuple(variables)))
+        body.atoms.append(RowAtom(rows, tuple(variables), leaves_none_out=bool(body.atoms)))
         if not body.conditions:
             body.conditions.append([tuple(or_null(self.heads, self.variables))])
 

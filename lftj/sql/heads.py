@@ -26,12 +26,16 @@ _WORDS = frozenset(RESERVED_VARIABLES) | frozenset(AGGREGATES)
 
 
 class QueryHeads:
-    """The rules made so far. `view`: the name of the query's head · `nullable`: which variables may be null."""
+    """The rules made so far. `view`: the name of the query's head · `nullable`: which variables may be null.
+
+    `recursive`: heads of which rules are still to come, which read them.
+    """
 
     def __init__(self, view: str) -> None:
         self.view = view
         self.items: list[ast.Item] = []
         self.nullable: dict[str, bool] = {}
+        self.recursive: set[str] = set()
         self._constants: dict[tuple[ast.Constant, ...], str] = {}
         self._made: dict[object, str] = {}
         self._heads = 0

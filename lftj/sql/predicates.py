@@ -25,7 +25,6 @@ from lftj.sql.cases import (
     Translator,
     Truth,
     computed_with,
-    first_hits,
     joined,
     limited,
     not_null,
@@ -34,6 +33,7 @@ from lftj.sql.cases import (
     split,
 )
 from lftj.sql.conversions import call, common, compared, shown
+from lftj.sql.first_hits import FirstHits
 from lftj.sql.scope import Case, Conjunction
 
 COMPARED: dict[type[exp.Expr], str] = {
@@ -117,9 +117,7 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
         return products([truth(of, part, wanted) for part in operands])
     if wanted is None:
         return _unknown(of, operands, conjunctive)
-    hits = [truth(of, part, wanted) for part in operands]
-    misses = [lambda part=part: truth(of, part, not wanted) + truth(of, part, None) for part in operands]
-    return [found for part in first_hits(hits, lambda at: misses[at]()) for found in part]
+    return [found for part in FirstHits(of, node, operands, wanted).each() for found in part]
 
 
 def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> list[Conjunction]:

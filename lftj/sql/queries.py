@@ -21,6 +21,7 @@ from lftj.language import ast
 from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.branches import MOST, TooManyWays
 from lftj.sql.catalogue import Catalogue, unlike
+from lftj.sql.computed_columns import computed_apart
 from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
@@ -177,6 +178,13 @@ class Queries:
         with self._with(inner):
             found = self._rows_of(inner, around, distinct=True)
         return self._each_once(found, functional=True) if len(found.columns) == 1 else found, False
+
+    def computed_apart(self, scope: QueryScope, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
+        """Values of many cases in an expression, each of one as a head has it; as they are, where none can have them.
+
+        `node`: the expression, if it may be that they are only to be computed in some rows.
+        """
+        return computed_apart(scope, node, values)
 
     def scalar_subquery(self, scope: QueryScope, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` in an expression that `scope` sees."""

@@ -203,6 +203,13 @@ class QueryScope:
         """The name of a relation with one column whose rows are these values."""
         return self.heads.constants(values)
 
+    def computed_apart(self, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
+        """Values of many cases in an expression, each of one as a head has it; as they are, where none can have them.
+
+        `node`: the expression, if it may be that they are only to be computed in some rows.
+        """
+        return self.queries.computed_apart(self, node, values)
+
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` as an expression."""
         return self.queries.scalar_subquery(self, node)

@@ -50,6 +50,7 @@ class RecursiveQuery:
         start = unified(self.queries, operands(self.queries, query.left, None, each_once=not self.every), query.left)
         columns = tuple(self._column(start, at) for at in range(len(start[0].outputs)))
         name = heads.name("recursive")
+        heads.recursive.add(name)
         for nullable in (False, True):
             made = tuple(OutputColumn(c.name, c.type, c.nullable or nullable) for c in columns)
             rows = Rows.of(name, made, bag=False)
@@ -67,6 +68,7 @@ class RecursiveQuery:
                 rows_of(self.queries, blocks, distinct=True, name=name)
                 break
             del heads.items[before:]
+        heads.recursive.discard(name)
         return self._copies(rows, start, step) if self.every else Derived(rows)
 
     def _column(self, start: Sequence[SelectBlock], at: int) -> OutputColumn:

@@ -25,16 +25,17 @@ from lftj.sql.cases import (
     Known,
     Translator,
     computed,
-    first_hits,
     joined,
     null_case,
     plain,
     products,
     split,
+    values_of,
 )
 from lftj.sql.constants import number_constant
 from lftj.sql.conversions import NUMBERS, call, common, shown, with_room
 from lftj.sql.ddl import type_name
+from lftj.sql.first_hits import FirstHits
 from lftj.sql.predicates import is_predicate
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock
@@ -51,6 +52,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "//",
     exp.Mod: "%",
 }
+# Of more values that may be null the extreme is that of the first ones, which a head has, and the others.
+AT_ONCE = 5
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime)
 
 
@@ -149,12 +152,8 @@ def _branches(
     default: exp.Expr | None,
 ) -> list[Case]:
     """The value of the first result whose condition is true, or the default."""
-
-    def missed(at: int) -> list[Conjunction]:
-        return of.truth(conditions[at], False) + of.truth(conditions[at], None)
-
-    chosen = first_hits([of.truth(condition, True) for condition in conditions], missed)
-    chosen.append(products([missed(at) for at in range(len(conditions))]))
+    hits = FirstHits(of, node, conditions, wanted=True)
+    chosen = [*hits.each(), hits.none()]
     values = [of.value(result) for result in results]
     values.append([null_case(())] if default is None else of.value(default))
     return unified(of, node, list(zip(chosen, values, strict=True)))
@@ -206,9 +205,16 @@ def _nullif(of: Translator, node: exp.Expr) -> list[Case]:
 
 def _extreme(of: Translator, node: exp.Expr) -> list[Case]:
     """`greatest` and `least`, which leave null out."""
-    functor = "max" if isinstance(node, exp.Greatest) else "min"
     values = [of.value(part) for part in (node.this, *node.expressions)]
     type = common([(case.term, case.type) for cases in values for case in cases], node, of.scope.source)
+    while len(values) > AT_ONCE:
+        first = of.scope.computed_apart(node, [_extreme_of(of, node, type, values[:AT_ONCE])])
+        values = [*first, *values[AT_ONCE:]]
+    return _extreme_of(of, node, type, values)
+
+
+def _extreme_of(of: Translator, node: exp.Expr, type: str, values: Sequence[Sequence[Case]]) -> list[Case]:
+    functor = "max" if isinstance(node, exp.Greatest) else "min"
     ways: list[tuple[Conjunction, tuple[Known, ...]]] = [((), ())]
     for cases in values:
         longer = []
@@ -253,7 +259,8 @@ def _operator(of: Translator, node: exp.Expr) -> list[Case]:
         found = with_interval(of, node)
         if found is not None:
             return found
-    return computed([of.value(node.this), of.value(node.expression)], lambda v: arithmetic(of, op, v[0], v[1], node))
+    values = values_of(of, node, (node.this, node.expression))
+    return computed(values, lambda v: arithmetic(of, op, v[0], v[1], node))
 
 
 def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> tuple[ast.Term, str]:

@@ -7,13 +7,14 @@ become that query's, so that a sum over it is one over tables. Any other query b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lftj.language import ast
 from lftj.sql.branches import Branch, QueryBody
+from lftj.sql.computed_columns import with_few_ways
 from lftj.sql.query_scope import Derived, QueryParameter, QueryScope, null_of
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import value
@@ -55,6 +56,11 @@ class SelectBlock:
         over = self.windowed or self.grouping
         return value(node if over is None else over.replaced(node), self.scope)
 
+    def compute_apart(self) -> None:
+        """Let heads of their own have what is given out, where there were a rule for each of many combinations."""
+        values = with_few_ways(self.scope, [output.cases for output in self.outputs])
+        self.outputs = [replace(output, cases=cases) for output, cases in zip(self.outputs, values, strict=True)]
+
     @property
     def mergeable(self) -> bool:
         """Whether a query around may have its body."""
@@ -78,6 +84,8 @@ def rows_of(
     `distinct`: each once · `functional`: there is one row for what all columns but the last say · `name`: of the head.
     """
     parameters = _parameters(blocks)
+    for block in blocks:
+        block.compute_apart()
     made = [row for block in blocks for row in _rules(block, parameters)]
     columns = (
         *(OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters),

@@ -17,7 +17,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
-from lftj.sql.cases import Known, Translator, computed, plain
+from lftj.sql.cases import Known, Translator, computed, plain, values_of
 from lftj.sql.conversions import NUMBERS, call, shown
 from lftj.sql.scope import Case
 from lftj.sql.whole_numbers import negated, number
@@ -46,7 +46,7 @@ def applied(of: Translator, node: exp.Expr, function: SqlFunction, arguments: Se
         ]
         return function.of(of, node, given)
 
-    return computed([of.value(argument) for argument in arguments], result)
+    return computed(values_of(of, node, arguments), result)
 
 
 def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, takes: tuple[str, ...]) -> Known:
@@ -179,7 +179,7 @@ def _joined(of: Translator, node: exp.Expr) -> list[Case]:
     def result(values: Sequence[Known]) -> Result:
         return call("cat", SYMBOL, *(of.cast(value, SYMBOL, node) for value in values)), SYMBOL
 
-    return computed([of.value(part) for part in node.flatten()], result)
+    return computed(values_of(of, node, node.flatten()), result)
 
 
 def _concat(of: Translator, node: exp.Expr) -> list[Case]:
@@ -188,9 +188,8 @@ def _concat(of: Translator, node: exp.Expr) -> list[Case]:
         exp.Coalesce(this=exp.Cast(this=part, to=exp.DataType.build("text")), expressions=[exp.Literal.string("")])
         for part in node.expressions
     ]
-    return computed(
-        [of.value(part) for part in parts], lambda values: (call("cat", SYMBOL, *(v.term for v in values)), SYMBOL)
-    )
+    values = values_of(of, node, parts)
+    return computed(values, lambda values: (call("cat", SYMBOL, *(v.term for v in values)), SYMBOL))
 
 
 def _trim(of: Translator, node: exp.Expr) -> list[Case]:

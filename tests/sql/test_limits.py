@@ -208,12 +208,13 @@ def test_ways_that_contradict_themselves_are_left_out_on_the_way() -> None:
 
 
 def test_a_query_of_too_many_rules_is_refused() -> None:
-    """It was translated for hours."""
+    """It was translated for hours. What is computed in a recursive step has no heads of its own."""
     db = lftj.Database()
-    db.sql(f"create table t ({', '.join(f'c{i} int not null' for i in range(40))})")
-    where = " and ".join(f"(c{i} = 1 or c{i + 1} = 1)" for i in range(0, 40, 2))
+    db.sql(f"create table t ({', '.join(f'c{i} int' for i in range(40))})")
+    step = ", ".join(f"c{i} + 1" for i in range(40))
+    text = f"""with recursive r as (select * from t union select {step} from r) select * from r"""
     with pytest.raises(lftj.ProgramError, match=r"(?s)<sql>:1:1: error: this query splits into more than 5,000 rules"):
-        db.sql(f"select c0 from t where {where}")
+        db.sql(text)
     with pytest.raises(lftj.ProgramError, match="splits into more than 5,000 rules"):
-        db.sql(f"create view v as select c0 from t where {where}")
+        db.sql(f"create view v as {text}")
     assert "v" not in db

@@ -1,0 +1,170 @@
+"""Queries that split into many ways: linear in what they are made of, and the same rows as one rule for each way gives.
+
+Catches: 2^k rules for k values that may be null, 3^k for k `case`s; a head that lacks rows of null, or has two values
+for a row; what is computed for rows that a condition around it leaves out; parameters of kept statements in such heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise, product
+from random import Random
+from typing import Any
+
+import pytest
+
+import lftj
+from bench.triggers_run import differ
+from tests.conftest import JIT
+from tests.duckdb_databases import duckdb_database
+
+pytest.importorskip("sqlglot")
+
+from lftj.sql import cases, computed_columns, first_hits, sql_expressions
+
+K = 6
+COLUMNS = [f"c{i}" for i in range(K)]
+EACH = {
+    "arithmetic": "{c} + 1",
+    "coalesce": "coalesce({c}, 0)",
+    "case": "case when {c} > 1 then {c} else 0 end",
+    "predicate": "{c} > 1",
+    "cast": "cast({c} as varchar)",
+    "text": "upper('a' || {c})",
+    "scalar subquery": "(select max(u.{c}) from t u where u.g = t.g)",
+    "count subquery": "(select count(*) from t u where u.{c} = t.g)",
+}
+GROUPED = {
+    "sums": "coalesce(sum({c}), 0)",
+    "means": "sum({c}) / count({c})",
+    "counts": "count(*) filter (where {c} > 1)",
+}
+TOGETHER = {
+    "sum": " + ".join(f"coalesce({c}, 0)" for c in COLUMNS),
+    "sum of cases": " + ".join(f"(case when {c} > 1 then 1 else 0 end)" for c in COLUMNS),
+    "concat": " || ".join(f"coalesce(cast({c} as varchar), '')" for c in COLUMNS),
+    "when": "case " + " ".join(f"when {c} > 1 then {i}" for i, c in enumerate(COLUMNS)) + " else -1 end",
+    "greatest": f"greatest({', '.join(COLUMNS)})",
+    "first": f"coalesce({', '.join(COLUMNS)})",
+    "guarded": "coalesce(c0, 0) + case when g <> 0 then (coalesce(c1, 0) + coalesce(c2, 0)) // g end + coalesce(c3, 1)",
+}
+CONDITIONS = {
+    "or": " or ".join(f"{c} in (1, 2)" for c in COLUMNS),
+    "and": " and ".join(f"({a} > 0 or {b} = 2)" for a, b in pairwise(COLUMNS)),
+    "not": f"not ({' and '.join(f'{c} < 3' for c in COLUMNS)})",
+}
+QUERIES = {
+    **{name: f"select id, {', '.join(form.format(c=c) for c in COLUMNS)} from t" for name, form in EACH.items()},
+    **{f"{name} of a bag": f"select {', '.join(EACH[name].format(c=c) for c in COLUMNS)} from b t" for name in EACH},
+    **{n: f"select g, {', '.join(f.format(c=c) for c in COLUMNS)} from t group by g" for n, f in GROUPED.items()},
+    **{f"{n} of all": f"select {', '.join(f.format(c=c) for c in COLUMNS)} from t" for n, f in GROUPED.items()},
+    **{f"{name}, together": f"select id, {text} from t" for name, text in TOGETHER.items()},
+    **{f"{name}, of a bag": f"select {text} from b t" for name, text in TOGETHER.items()},
+    "sum of sums": f"select g, sum({TOGETHER['sum']}), max({TOGETHER['when']}) from t group by g",
+    **{f"where {name}": f"select id from t where {text}" for name, text in CONDITIONS.items()},
+    **{f"where {name}, of a bag": f"select c0, c1 from b where {text}" for name, text in CONDITIONS.items()},
+    "groups": f"select {', '.join(f'{c} + 1' for c in COLUMNS)}, count(*), sum(g) from b group by all",
+    "outer join": f"select t.id, {', '.join(f'u.{c} + t.{c}' for c in COLUMNS)} from t left join t u on u.id = t.g",
+    "distinct": f"select distinct {', '.join(f'{c} // 2' for c in COLUMNS)} from b",
+    "union": f"select {', '.join(f'{c} + 1' for c in COLUMNS)} from b union all select {', '.join(COLUMNS)} from t",
+    "join": f"select t.id, b.g, {', '.join(f't.{c} + b.{c}' for c in COLUMNS)} from t join b on b.g = t.g",
+}
+
+
+@pytest.fixture(params=[1, cases.FEW])
+def few(request: pytest.FixtureRequest) -> Iterator[int]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (cases, computed_columns, first_hits, sql_expressions):
+            patch.setattr(module, "FEW", request.param)
+        yield request.param
+
+
+def rows(rng: Random, ids: range) -> list[str]:
+    """Rows in SQL, of which a third of the values are null."""
+    values = [[rng.choice(["null", rng.randrange(3), rng.randrange(5)]) for _ in range(K + 1)] for _ in ids]
+    return [f"({', '.join(map(str, [i, *row]))})" for i, row in zip(ids, values, strict=True)]
+
+
+@pytest.mark.skipif(not JIT, reason="interpreted kernels take minutes for it")
+@pytest.mark.parametrize("name", QUERIES)
+def test_rows_are_those_of_duckdb(name: str, few: int) -> None:
+    db, rival = lftj.Database(), duckdb_database()
+    columns = ", ".join(f"{c} int" for c in ("g", *COLUMNS))
+    for make in (f"create table t (id int primary key, {columns})", f"create table b (id int, {columns})"):
+        db.sql(make)
+        rival.execute(make)
+    db.sql(f"create view v as {QUERIES[name]}")
+    # Of a rule for each way there would be 256 and more.
+    assert few == 1 or sum(c.head.startswith(("v", "@v")) for c in db._state.strata.clauses) < 200
+    rng = Random(name)
+    for i, _ in enumerate(("insert", "more", "change", "erase")):
+        new = ", ".join(rows(rng, range(20 * i, 20 * i + 20)))
+        statements = [
+            f"insert into t values {new}",
+            f"insert into b values {new}, {new}",
+            f"update t set c0 = null, c1 = coalesce(c1, 1) + 1 where id % 3 = {i % 3}",
+            f"delete from b where id % 5 = {i}",
+            f"delete from t where id % 7 = {i}",
+        ]
+        for statement in statements:
+            rival.execute(statement)
+        db.sql(";".join(statements))
+        expected: list[Any] = rival.execute(QUERIES[name]).fetchall()
+        assert differ(db.sql("select * from v"), expected) == ""
+    assert differ(db.sql(QUERIES[name]), expected) == ""
+
+
+def test_what_a_condition_leaves_out_is_not_computed(few: int) -> None:
+    """A head of its own would divide by 0, and add up beyond 64 bits."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, b int, n bigint)")
+    db.sql(f"insert into t values (1, 6, 2, 1), (2, 5, 0, {2**63 - 1}), (3, null, 3, 2), (4, 4, null, null)")
+    parts = " + ".join(["coalesce(a, 0) // b", *(f"coalesce({c}, {i})" for i, c in product(range(2), "abn"))])
+    db.sql(f"""
+        create view v as select id, case when b > 0 then {parts} end as x from t;
+        create view w as select id, coalesce(a, b) as y, {parts} as x from t where b <> 0;
+        create view o as select id from t where b = 0 or (a // b > 1 and coalesce(n, 0) + 1 > coalesce(b, a));
+        create view f as select sum({parts}) filter (where b <> 0) as s from t;
+    """)
+    one, three = 3 + 2 * (6 + 2 + 1), 0 + (0 + 3 + 2) + (1 + 3 + 2)
+    assert sorted(db["v"]) == [(1, one), (2, None), (3, three), (4, None)]
+    assert sorted(db["w"]) == [(1, 6, one), (3, 3, three)]
+    assert sorted(db["o"]) == [(2,)]
+    assert list(db["f"]) == [(one + three,)]
+
+
+def test_parameters_in_such_heads(few: int) -> None:
+    """Kept statements are asked again with other values."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, " + ", ".join(f"{c} int" for c in COLUMNS) + ")")
+    for i in range(9):
+        values = {c: None if (i + j) % 3 == 0 else i * j for j, c in enumerate(COLUMNS)}
+        names = ", ".join(f"${c}" for c in COLUMNS)
+        db.sql(f"insert into t values ($id, {names})", id=i, **values)
+    columns = ", ".join(f"{c} + $more" for c in COLUMNS)
+    for more, least in ((1, 3), (2, 5), (40, 0)):
+        found = sorted(db.sql(f"select id, {columns} from t where id >= $least", more=more, least=least))
+        assert found == [
+            (i, *(None if (i + j) % 3 == 0 else i * j + more for j in range(K))) for i in range(9) if i >= least
+        ]
+        db.sql(f"update t set {', '.join(f'{c} = {c} + $more' for c in COLUMNS)} where id = $id", more=more, id=least)
+        db.sql(f"update t set {', '.join(f'{c} = {c} - $more' for c in COLUMNS)} where id = $id", more=more, id=least)
+
+
+def test_a_recursive_step_is_not_taken_apart(few: int) -> None:
+    """A head beside it would be derived together with it."""
+    db = lftj.Database()
+    db.sql("create table e (x int, y int, w int); insert into e values (1, 2, null), (2, 3, 5), (3, 4, 1)")
+    db.sql("""
+        create view r as with recursive r (x, a, b, c) as (
+            select 1, 0, cast(null as int), 0
+            union all
+            select y, a + w, coalesce(b, 0) + 1, case when w > 1 then c + 1 else c end from r join e on e.x = r.x
+        ) select * from r
+    """)
+    assert sorted(db["r"], key=lambda row: row[0]) == [
+        (1, 0, None, 0, 1),
+        (2, None, 1, 0, 1),
+        (3, None, 2, 1, 1),
+        (4, None, 3, 1, 1),
+    ]
