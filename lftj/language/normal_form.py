@@ -10,6 +10,9 @@ its own says that there are none for which it holds, and stays whole:
     p(x) :- a(x), !(b(x, y), c(y)).
       ->   a(x), not exists y: b(x, y), c(y)
 
+`or_null` in a negated conjunction is no condition of it: it says that null matches null in it. One that does not stand
+outside of it, too, stays whole.
+
 In the braces of an aggregate, where a wildcard counts as a variable, an atom with wildcards that is negated twice stays
 so: it says that there is such a row, not how many there are.
 
@@ -18,13 +21,13 @@ A fact has one conjunction, the empty one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 from lftj.language import ast
-from lftj.language.functors import NEGATED
+from lftj.language.functors import NEGATED, OR_NULL
 from lftj.language.visitors import Literals, Node, nodes, open_variables
 
 LIMIT = 1024  # alternatives of one rule; a rule with ten binary disjunctions in a row reaches it
@@ -93,14 +96,40 @@ def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Al
         if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
             continue
         (group,) = literal.literal.alternatives
-        if len(group) == 1:  # it is there in order to stay whole
+        marks = [part for part in group if _is_mark(part)]
+        if len(group) - len(marks) == 1:  # it is there in order to stay whole
             continue
         others = (*outside, *literals[:at], *literals[at + 1 :])
+        if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(_is_mark, others))}:
+            continue  # only in it null matches null
         shared = {variable.name for variable in open_variables(others)}
         if all(variable.name in shared for variable in open_variables(group)):
-            options = _any_of(_literal(part, True, under) for part in group)
-            return [literals[:at] + option + literals[at + 1 :] for option in options]
+            options = _any_of(_literal(part, True, under) for part in group if part not in marks)
+            return [
+                literals[:at] + tuple(_with_marks(part, marks) for part in option) + literals[at + 1 :]
+                for option in options
+            ]
     return None
+
+
+def _is_mark(node: Node) -> bool:
+    """Whether a literal is no condition, but says that null matches null."""
+    return isinstance(node, ast.Comparison) and node.op == OR_NULL
+
+
+def _plain_mark(mark: Node) -> object:
+    assert isinstance(mark, ast.Comparison)
+    return mark.left.name if isinstance(mark.left, ast.Variable) else mark.left
+
+
+def _with_marks(literal: ast.Literal, marks: Sequence[ast.Literal]) -> ast.Literal:
+    """What a negated conjunction becomes; null matches null in one that stays whole (`_there_is`), too."""
+    if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction) and marks):
+        return literal
+    (group,) = literal.literal.alternatives
+    named = {variable.name for variable in open_variables(group)}
+    more = tuple(mark for mark in marks if _plain_mark(mark) in named and mark not in group)
+    return replace(literal, literal=replace(literal.literal, alternatives=((*group, *more),)))
 
 
 def _all_of(literals: Literals, negated: bool, under: _Under) -> _Alternatives:

@@ -24,6 +24,7 @@ key of a head (`m[k]`) null is a group of its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -41,6 +42,8 @@ from lftj.values.schema import Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
 
 KNOWN = ".known."
+# The relations that rules are taken apart into.
+_NEGATED_WHOLE = re.compile(rf"{INTERNAL}.*\.\d+")
 # Types all of whose codes are values: where a column admits null, one of them is its code, and another column may hold
 # that value.
 FULL = ("number", "unsigned")
@@ -256,6 +259,7 @@ def over_known(
                 i
                 for i, arg in enumerate(atom.args)
                 if not (isinstance(arg, Var) and arg.name in clause.or_null)
+                and not _is_row_of(atom, arg, types)
                 and _meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
             ],
             schema(atom.predicate),
@@ -302,6 +306,18 @@ def _computed_and_matched(clause: Clause, schema: Callable[[str], Schema]) -> It
                 assert isinstance(arg, Var)
                 found[not_null(arg)] = None
     return (condition for condition in found if condition not in clause.compares)
+
+
+def _is_row_of(atom: BodyAtom, arg: object, types: Mapping[str, str]) -> bool:
+    """Whether a variable that may be null stands in the atom of a negated conjunction, which has rows with null, too.
+
+    It holds for these then: `!(is_null(x), ...)`.
+    """
+    return (
+        _NEGATED_WHOLE.fullmatch(atom.predicate) is not None
+        and isinstance(arg, Var)
+        and is_nullable(types.get(arg.name, arg.type))
+    )
 
 
 def _keeps_from_null(compare: Compare, names: set[str]) -> bool:

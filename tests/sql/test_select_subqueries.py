@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import lftj
+from bench.triggers_run import differ
+from tests.duckdb_databases import duckdb_database
 from tests.sql.against_duckdb import Pair
 
 SUBQUERIES = [
@@ -195,3 +197,28 @@ def test_values_of_one_storage_meet_without_a_cast(left: str, cast: bool) -> Non
         (2, True),
     ]
     assert any(".cast" in head for head in db._strata.order) == cast
+
+
+def test_in_an_aggregate_for_null_on_both_sides() -> None:
+    """The row of null in `y` and in the parameter `z` was lost where rows are counted."""
+    db, rival = lftj.Database(), duckdb_database()
+    for statement in (
+        "create table t (g int, x int)",
+        "insert into t values (1, 1)",
+        "create table n (id int primary key, y int, z int)",
+        "insert into n values (1, 1, 1), (2, null, null), (3, 3, null), (4, null, 1)",
+        "create table b (id int, y int, z int)",
+        "insert into b select * from n",
+    ):
+        db.sql(statement)
+        rival.execute(statement)
+    within = "y in (select max(u.g) from t u where u.g = z)"
+    for query in (
+        f"select id, {within} from b",
+        f"select count(*) from n where ({within}) is null",
+        f"select {within}, count(*) from n group by 1",
+        f"select sum(case when {within} then 1 else 10 end) from n",
+        "select count(*) from n where not coalesce(y > all (select max(u.g) from t u where u.g = z), false)",
+        "select n.id, t.g in (select max(u.g) from t u where u.g = t.x) from n left join t on n.id = t.g",
+    ):
+        assert differ(db.sql(query), rival.execute(query).fetchall()) == "", query

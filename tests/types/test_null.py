@@ -83,6 +83,35 @@ RULES = {
         "asked(x, n) :- r(x), n = count : { s(x, _) }.",
         "select x, (select count(*) from s where k = x) from r where x is not null",
     ),
+    "nowhere": (
+        "nowhere(x, y) :- q(x, y), !(is_null(x), s(y, v), r(v)).",
+        "select x, y from q where not (x is null and exists (select 1 from s join r on v = r.x where k = q.y))",
+    ),
+    "none_of": (
+        "none_of[y] = count : { q(x, y), !(is_null(x), s(y, v), r(v)) }.",
+        "select y, count(*) from q where not (x is null and exists (select 1 from s join r on v = r.x where k = q.y)) "
+        "group by y",
+    ),
+    "none_beside": (
+        "none_beside(x, y) :- q(x, y), r(y), !(is_null(x), or_null(x), or_null(y), !s(y, _)).",
+        "select q.x, y from q join r on y = r.x where not (q.x is null and y not in (select k from s where k = q.y))",
+    ),
+    "none_marked": (
+        "none_marked(x, y) :- q(x, y), !(is_null(x), or_null(y), !s(y, _)).",
+        "select x, y from q where x is not null or exists (select 1 from s where k is not distinct from q.y)",
+    ),
+    "none_counted": (
+        "none_counted(n) :- n = count : { q(x, y), or_null(y), !(is_null(x), or_null(y), !s(y, _)) }.",
+        "select count(*) from q where x is not null or exists (select 1 from s where k is not distinct from q.y)",
+    ),
+    "none_folded": (
+        "none_folded(n) :- n = count : { q(x, y), !(is_null(x), or_null(y), !s(y, _)) }.",
+        "select count(*) from q where x is not null or exists (select 1 from s where k is not distinct from q.y)",
+    ),
+    "twice": (
+        "twice(n) :- n = count : { q(_, y), !(!s(y, _)) }.",
+        "select count(*) from q where exists (select 1 from s where k = y)",
+    ),
     "best": (
         "best(k, v) :- s(k, v), v = max w : { s(_, w) }.",
         "select k, v from s where v = (select max(v) from s)",
