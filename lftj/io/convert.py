@@ -74,6 +74,8 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
     import pyarrow.compute as pc
 
     made = type_of(type)
+    if (texts := _not_unicode(array)) is not None:
+        return list_part(texts, type)
     as_it_is = made.family == SYMBOL and pa.types.is_dictionary(array.type) and not array.dictionary.null_count
     if pa.types.is_dictionary(array.type) and not as_it_is:
         array = array.dictionary_decode()
@@ -109,6 +111,23 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
         misfits = np.setdiff1d(misfits, missing)  # what was filled in need not fit
     stored = stage(found.stored) if made.in_dictionary else found.stored
     return _with_nulls(stored, missing, misfits, made, describe)
+
+
+def _not_unicode(array: pa.Array) -> list[str | None] | None:
+    """The values of an array of texts of which some are no UTF-8, which Arrow lets be; these have lone surrogates."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    texts = array.dictionary if kinds.is_dictionary(array.type) else array
+    if not (kinds.is_string(texts.type) or kinds.is_large_string(texts.type) or kinds.is_string_view(texts.type)):
+        return None
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        whole = array.dictionary_decode() if kinds.is_dictionary(array.type) else array
+        bodies = whole.cast(pa.large_binary()).to_pylist()
+        return [None if body is None else body.decode(errors="surrogateescape") for body in bodies]
+    return None
 
 
 def _filled(array: pa.Array, made: ValueType) -> pa.Array:

@@ -103,15 +103,19 @@ def read_dict(mapping: Mapping[Any, Any], staging: Staging, columns: Columns | N
     _read_columns(held, names, lengths.pop() if lengths else 0, staging, columns, source)
 
 
-def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, source: str) -> None:
-    """Read a numpy array: (n, k), structured, or 1-D for one column."""
+def _refuse_masked(array: NDArray[Any], where: str) -> None:
     if isinstance(array, np.ma.MaskedArray):
         raise ShapeError(
             "a masked array may hold masked values",
-            where=source,
+            where=where,
             why="it would have to be null, which no numpy array holds",
             remedy="give array.compressed() or array.filled(value)",
         )
+
+
+def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, source: str) -> None:
+    """Read a numpy array: (n, k), structured, or 1-D for one column."""
+    _refuse_masked(array, source)
     if array.dtype.names is not None and array.ndim == 1:
         names = list(array.dtype.names)
         if nested := [name for name in names if array[name].ndim != 1 or array[name].dtype.names is not None]:
@@ -212,6 +216,7 @@ def _as_column(values: Any, name: str, source: str) -> Any:
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):
+        _refuse_masked(values, f"column `{name}`")
         if values.ndim == 1 and values.dtype.names is None:
             return values
     elif isinstance(values, pa.Array | pa.ChunkedArray | list | tuple | range) or _of_pandas(values):

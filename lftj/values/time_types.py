@@ -468,9 +468,12 @@ def _of_numpy(value: Any) -> Any:
 
 
 def _numpy_micros(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-    """Microseconds of an array of times, and the misfits: NaT, what is finer, what is too far."""
+    """Microseconds of an array of times, and the misfits: NaT, what is finer, what is too far or has no length."""
     import numpy as np
 
-    micros = values.astype(f"{values.dtype.kind}8[us]")
-    misfits = np.isnat(values) | (micros != values)
+    kind = values.dtype.kind
+    if kind == "m" and np.datetime_data(values.dtype)[0] in ("Y", "M", "generic"):
+        return np.zeros(len(values), np.int64), np.ones(len(values), np.bool_)
+    micros = values.astype(f"{kind}8[us]")
+    misfits = np.isnat(values) | (micros.astype(values.dtype) != values)  # what does not fit has wrapped around
     return micros.astype(np.int64), misfits if misfits.any() else None

@@ -15,6 +15,7 @@ import pytest
 import lftj
 from lftj.io.convert import ColumnTypeError
 from lftj.io.rejects import BadRowsError
+from lftj.io.typed import ShapeError
 
 E2 = "src:number dst:number"
 INF = float("inf")
@@ -413,3 +414,50 @@ def test_an_empty_frame_has_no_types(type, mark):
     db = lftj.Database(f".decl s(a:{type}{mark})")
     db.load("s", pd.DataFrame({"a": []}))
     assert list(db["s"]) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "type"),
+    [
+        (np.array([2**45], "m8[s]"), "duration"),
+        (np.array([2**60], "m8[s]"), "duration"),
+        (np.array([2**40], "m8[W]"), "duration"),
+        (np.array([3], "m8[Y]"), "duration"),
+        (np.array([3], "m8[M]"), "duration"),
+        (np.array([2**58], "M8[s]"), "timestamp"),
+        (np.array([2**58], "M8[s]"), "date"),
+        (np.array([2**50], "M8[D]"), "date"),
+        (np.array([2**45], "M8[h]"), "timestamp"),
+    ],
+)
+def test_times_of_numpy_that_do_not_fit(values, type):
+    """They wrapped around, and were loaded as other times."""
+    db = lftj.Database(f".decl r(a:{type})")
+    with pytest.raises(BadRowsError, match="row 0"):
+        db.load("r", {"a": values})
+    db.load("r", {"a": np.concatenate([values, np.array(["NaT"], values.dtype)])}, on_error="quarantine")
+    assert len(db["r"]) == 0
+
+
+def test_masked_columns_are_refused():
+    """Their masked values were loaded."""
+    db = lftj.Database(".decl r(a:number)")
+    column = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    with pytest.raises(ShapeError, match=r"(?s)column `a`: a masked array.*array.filled"):
+        db.load("r", {"a": column})
+    with pytest.raises(ShapeError, match="a masked array"), db.transaction() as tx:
+        tx.insert("r", {"a": column})
+    assert len(db["r"]) == 0
+
+
+@pytest.mark.parametrize("layout", [pa.string(), pa.large_string(), pa.string_view(), "dictionary"])
+def test_texts_of_arrow_that_are_no_utf8(layout, tmp_path):
+    """A UnicodeDecodeError told of them, and nothing was put aside."""
+    bodies = [None, pa.py_buffer(np.array([0, 1, 2, 3], np.int32)), pa.py_buffer(b"a\xffb")]
+    texts = pa.Array.from_buffers(pa.string(), 3, bodies)
+    texts = texts.dictionary_encode() if layout == "dictionary" else texts.cast(layout)
+    db = lftj.Database(".decl r(a:symbol)")
+    with pytest.raises(BadRowsError, match=r"row 1 .*'\\udcff' is not valid unicode"):
+        db.load("r", pa.table({"a": texts}))
+    db.load("r", pa.table({"a": texts}), on_error="quarantine")
+    assert set(db["r"]) == {("a",), ("b",)}
