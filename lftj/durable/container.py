@@ -127,6 +127,7 @@ class Container:
                 remedy="check the path, or open it once without read_only",
             )
         self._connection: sqlite3.Connection | None = None
+        self._there: tuple[int, int] | None = None
         self._writing: WriterLock | None = None
         try:
             if not read_only:
@@ -136,9 +137,29 @@ class Container:
             self._connection = self._connect("ro" if read_only else "rwc")
             with self.failing("open"):
                 self._begin(page_rows)
+            self._there = None if read_only else self._place()
         except BaseException:
             self.close()
             raise
+
+    def _place(self) -> tuple[int, int] | None:
+        """Which file the path names."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_place(self, what: str) -> None:
+        """Raise `DatabaseFileError` if the path names another file than was opened to be written to, or none."""
+        if self._there is None or self._place() == self._there:
+            return
+        log = log_path(self.path)
+        raise DatabaseFileError(
+            f"cannot {what} {self.path}: it was moved, replaced or removed while it was open",
+            why=f"what was committed last is beside it, in {log}, and a file of another name is not read with that",
+            remedy=f"move the file back, so that {log} is beside it, and open it there; close it before it is moved",
+        )
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -334,6 +355,7 @@ class Container:
             try:
                 if connection is not None:
                     connection.close()
+                    self._check_place("close")
             finally:
                 if self._writing is not None:
                     self._writing.release()
@@ -345,6 +367,8 @@ class Container:
         row = (seq, time, body, hash_of(body, seq, time))
         with self.lock:
             connection = self.connection
+            if self.sync == "full":  # a look takes long beside a commit of another kind; checkpoints look too
+                self._check_place("write to")
             try:
                 connection.execute(INSERT_ENTRY, row)
             except sqlite3.Error as error:
@@ -364,6 +388,7 @@ class Container:
             connection = self.connection
             if self.in_transaction():
                 return work(connection)
+            self._check_place("write to")
             try:
                 connection.execute("begin immediate")
                 done = work(connection)

@@ -74,7 +74,7 @@ class DatabaseFile:
         self._closing = threading.Event()
         self._writer: threading.Thread | None = None
         self._checkpointing: threading.Thread | None = None
-        self._finalizer = weakref.finalize(self, _end, container, symbols, self._waiting)
+        self._finalizer = weakref.finalize(self, _end_of_nobodys, container, symbols, self._waiting)
 
     @property
     def read_only(self) -> bool:
@@ -382,7 +382,8 @@ class DatabaseFile:
                 raise
             finally:
                 try:
-                    self._finalizer()
+                    self._finalizer.detach()
+                    _end(self.container, self.symbols, self._waiting)
                 finally:
                     self.container.close()  # if that was interrupted, the rest
 
@@ -408,3 +409,11 @@ def _end(container: Container, symbols: SymbolTable, waiting: list[Waiting]) -> 
         warnings.warn(f"{len(waiting)} commits of {container.path} are lost: {error}", RuntimeWarning, stacklevel=2)
     finally:
         container.close()
+
+
+def _end_of_nobodys(container: Container, symbols: SymbolTable, waiting: list[Waiting]) -> None:
+    """Let go of a file that nobody has any more, who could be told of an error."""
+    try:
+        _end(container, symbols, waiting)
+    except DatabaseFileError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)

@@ -320,3 +320,27 @@ def test_a_closed_database_says_so(tmp_path):
         "  why: `close` was called, or its `with` block has ended; what was in memory can still be read\n"
         "  do: open it again, as in lftj.Database(path=...)"
     )
+
+
+@pytest.mark.parametrize("sync", ["full", "normal", "off"])
+@pytest.mark.parametrize("away", ["moved", "removed", "replaced"])
+def test_a_file_that_is_moved_while_it_is_open(tmp_path: Path, sync: str, away: str) -> None:
+    """What was committed last is in the log beside the old name, and was not in the file under its new one."""
+    path, other = tmp_path / "shop.lftj", tmp_path / "moved.lftj"
+    db = opened(path, sync=sync)
+    db.load("edge", [(1, 2)])
+    path.rename(other)
+    if away == "replaced":
+        path.write_bytes(b"")
+    if sync == "full":
+        with pytest.raises(DatabaseFileError, match="was moved, replaced or removed"), db.transaction() as tx:
+            tx.insert("edge", [(3, 4)])
+        assert (3, 4) not in set(db["edge"])
+    with pytest.raises(DatabaseFileError, match="was moved, replaced or removed"):
+        db.checkpoint()
+    with pytest.raises(DatabaseFileError, match=r"was moved, replaced or removed[\s\S]*move the file back"):
+        db.close()
+    if away != "removed":
+        other.replace(path)  # as the error says
+        with opened(path) as again:
+            assert ((1, 2) in set(again["edge"])) == (sync != "off")
