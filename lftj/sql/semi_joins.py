@@ -8,8 +8,8 @@ from itertools import product
 from lftj.language import ast
 from lftj.sql.cases import joined
 from lftj.sql.heads import or_null
-from lftj.sql.query_scope import Derived, QueryScope
-from lftj.sql.scope import Conjunction
+from lftj.sql.query_scope import Derived, QueryParameter, QueryScope
+from lftj.sql.scope import Case, Conjunction
 
 
 def positive(scope: QueryScope, derived: Derived, given: Sequence[ast.Term]) -> list[Conjunction]:
@@ -27,9 +27,21 @@ def negative(scope: QueryScope, derived: Derived, given: Sequence[ast.Term] | No
     return found
 
 
+def _cases_of(scope: QueryScope, parameter: QueryParameter) -> list[Case]:
+    """What a parameter is outside. Where that is null in some cases, a head has it: no literal has null for a term."""
+    cases = list(parameter.outside)
+    if all(case.term is not None for case in cases):
+        return cases
+    key = f"computed {parameter.variable.name}"
+    if key not in scope.subqueries:
+        (scope.subqueries[key],) = scope.computed_apart(None, [cases])
+    found: list[Case] = scope.subqueries[key]
+    return found
+
+
 def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, list[ast.Term]]]:
     """Each way to give the parameters of a head their values, with the literals that bind them."""
-    for chosen in product(*(parameter.outside for parameter in derived.parameters)):
+    for chosen in product(*(_cases_of(scope, parameter) for parameter in derived.parameters)):
         literals = joined(*(case.literals for case in chosen))
         if literals is None:
             continue

@@ -13,6 +13,8 @@ for a parameter that no equality binds, whose values are those of the rows aroun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 
 from sqlglot import exp
 
@@ -126,18 +128,22 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
     cases = [value(part, scope) for part in parts]
     if len(parts) > 1 and (nullable or any(case.nullable for part in cases for case in part)):
         raise scope.source.unsupported("`not in` of several columns that may be null", left, "use `not exists`")
-    lacking: dict[ast.Literal, None] = {}
-    for conjunction in products([equal, atoms]):
-        within = [part for part in conjunction if _names(part, found)]
-        lacking.update((part, None) for part in conjunction if isinstance(part, ast.Comparison) and part.op == OR_NULL)
-        lacking[ast.Negation(_shortened(within, found))] = None
-    conditions: list[Sequence[Conjunction]] = [[tuple(lacking)]]
-    if nullable:
-        conditions.append(negative(scope, _nulls(scope, derived, query), ()))
+    no_null = [negative(scope, _nulls(scope, derived, query), ())] if nullable else []
+    result = []
+    for chosen in product(*([case for case in of_part if case.term is not None] for of_part in cases)):
+        # What is not there is the value of these cases; those of others need have none in this row.
+        places = [scope.placeholder([replace(case, literals=())]) for case in chosen]
+        lacking: dict[ast.Literal, None] = {}
+        for conjunction in products(
+            [holds(_equal(scope, exp.Tuple(expressions=places), derived, found), scope), atoms]
+        ):
+            within = [part for part in conjunction if _names(part, found)]
+            marks = [part for part in conjunction if isinstance(part, ast.Comparison) and part.op == OR_NULL]
+            lacking |= dict.fromkeys([*marks, ast.Negation(_shortened(within, found))])
+        known = tuple(part for case in chosen for part in (*case.literals, *_known(case)))
+        result += products([[known], [tuple(lacking)], *no_null])
     if len(parts) > 1:
-        return products(conditions)
-    known = [(*case.literals, *_known(case)) for case in cases[0] if case.term is not None]
-    result = products([known, *conditions])
+        return result
     nulls = [
         (*case.literals, *([is_null(case.term)] if case.term is not None else [])) for case in cases[0] if case.nullable
     ]

@@ -112,8 +112,12 @@ def predicate(scope: Scope, depth: int = 2) -> str:
     if scope.depth < 2:
         nested += [
             lambda: f"{scope.pick('', 'not ')}exists ({subquery(scope, None)})",
-            lambda: f"{left} {scope.pick('in', 'not in')} ({subquery(scope, kind)})",
-            lambda: f"{left} {scope.draw(COMPARISONS)} ({single(scope, kind)})",
+            lambda: f"{scalar(scope, kind)} {scope.pick('in', 'not in')} ({subquery(scope, kind)})",
+            lambda: f"{scalar(scope, kind)} {scope.pick('in', 'not in')} ({single(scope, kind)})",
+            lambda: f"{scalar(scope, kind)} {scope.draw(COMPARISONS)} ({single(scope, kind)})",
+            lambda: (
+                f"{scalar(scope, kind)} {scope.draw(COMPARISONS)} {scope.pick('any', 'all')} ({subquery(scope, kind)})"
+            ),
         ]
     return scope.pick(*nested)()
 
