@@ -60,7 +60,9 @@ class Decimals(ValueType):
             raise Misfit(faults.of_kind(self, value))
         exact = value if isinstance(value, decimal.Decimal) else decimal.Decimal(operator.index(value))
         if not exact.is_finite():
-            raise Misfit(faults.nan())
+            raise Misfit(
+                faults.nan() if exact.is_nan() else faults.Fault("is infinite", self.takes, "correct the value")
+            )
         return self._code(exact)
 
     def _code(self, exact: decimal.Decimal) -> int:

@@ -105,6 +105,13 @@ class _Time(ValueType):
     def fits_numpy(self, given: np.dtype[Any]) -> bool:
         return given.kind == self.kind
 
+    def _of_numpy(self, value: Any) -> Any:
+        """A numpy scalar of times as a value of Python; `Misfit` of one that Python has no value for."""
+        found = _of_numpy(value)
+        if type(found).__module__ == "numpy" and found.dtype.kind == self.kind:
+            raise self.out_of_range()
+        return found
+
     def out_of_range(self) -> Misfit:
         """The misfit of a value that the type does not reach."""
         return Misfit(faults.Fault(f"does not fit into {self.plain}", self.takes, "correct the value"))
@@ -120,7 +127,7 @@ class Date(_Time):
     low, high = FIRST_DAY, LAST_DAY
 
     def read(self, value: object) -> int:
-        value = _of_numpy(value)
+        value = self._of_numpy(value)
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None:
                 raise Misfit(faults.of_kind(self, value))
@@ -221,7 +228,7 @@ class Timestamp(_Time):
         return f'timestamp("{self.zone}")' if self.zone else "timestamp"
 
     def read(self, value: object) -> int:
-        value = _of_numpy(value)
+        value = self._of_numpy(value)
         if not isinstance(value, dt.datetime):
             raise Misfit(faults.of_kind(self, value))
         if getattr(value, "nanosecond", 0):
@@ -336,7 +343,7 @@ class Duration(_Time):
     low = -(2**63) + 1
 
     def read(self, value: object) -> int:
-        value = _of_numpy(value)
+        value = self._of_numpy(value)
         if not isinstance(value, dt.timedelta):
             raise Misfit(faults.of_kind(self, value))
         if getattr(value, "nanoseconds", 0) % 1000:
