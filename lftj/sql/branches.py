@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TypeVar
 
 from lftj.language import ast
@@ -72,8 +73,8 @@ class QueryBody:
 
     def splits(self, nullable: Mapping[str, bool], values: Sequence[Sequence[Case]], most: int) -> bool:
         """Whether there are more than so many ways to choose a branch with a case of each of some values."""
-        try:
-            return sum(1 for _ in self.choices(nullable, values, most=most)) > most
+        try:  # on the way there may be more, of which some contradict what is chosen next
+            return sum(1 for _ in islice(self.choices(nullable, values, most=8 * most), most + 1)) > most
         except TooManyWays:
             return True
 
@@ -88,25 +89,24 @@ class QueryBody:
 
         Ways are chosen part by part, so that those that contradict themselves are left out before there are many.
         """
-        cases: list[tuple[Conjunction, tuple[Case, ...]]] = [((), ())]
-        for value in values:
-            cases = _few(
-                [
-                    ((*one, *case.literals), (*chosen, case))
-                    for one, chosen in cases
-                    for case in value
-                    if len(value) == 1 or joined(one, case.literals) is not None
-                ],
-                most,
-            )
-        ways: list[tuple[Conjunction, Conjunction, tuple[Case, ...]]] = [((), *case) for case in cases]
+        ways: list[tuple[Conjunction, Conjunction, tuple[Case, ...]]] = [((), (), ())]
         for alternatives in (*self.conditions, *more):
             ways = _few(
                 [
-                    ((*one, *part), literals, chosen)
-                    for one, literals, chosen in ways
+                    ((*one, *part), (), ())
+                    for one, _, _ in ways
                     for part in alternatives
-                    if len(alternatives) == 1 or joined(one, part, literals) is not None
+                    if len(alternatives) == 1 or joined(one, part) is not None
+                ],
+                most,
+            )
+        for value in values:
+            ways = _few(
+                [
+                    (one, (*literals, *case.literals), (*chosen, case))
+                    for one, literals, chosen in ways
+                    for case in value
+                    if len(value) == 1 or joined(one, literals, case.literals) is not None
                 ],
                 most,
             )

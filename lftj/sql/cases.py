@@ -200,10 +200,10 @@ def _type_of_null(
     return result([Known((), ast.Variable("null"), type) for type in types])[1] if all(types) else ""
 
 
-def values_of(of: Translator, node: exp.Expr, parts: Iterable[exp.Expr]) -> list[list[Case]]:
+def values_of(of: Translator, parts: Iterable[exp.Expr]) -> list[list[Case]]:
     """The cases of parts of a function; one of each where they were too many to be combined."""
     values = [of.value(part) for part in parts]
-    return of.scope.computed_apart(node, values) if prod(map(len, values)) > FEW else values
+    return of.scope.computed_apart(values) if prod(map(len, values)) > FEW else values
 
 
 def plain(node: exp.Expr) -> exp.Expr:

@@ -17,10 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from sqlglot import exp
-
 from lftj.language import ast
-from lftj.language.functors import OR_NULL
+from lftj.language.functors import COMPARISONS, FUNCTORS, NULL_TESTS, OR_NULL
 from lftj.language.visitors import Node, nodes, open_variables
 from lftj.sql.branches import Branch, QueryBody, RowAtom
 from lftj.sql.cases import FEW
@@ -31,7 +29,6 @@ from lftj.sql.view import OutputColumn, Rows
 
 # Of values that have a head, those of up to so many ways share one.
 TOGETHER = 9
-_GUARDS = (exp.Case, exp.If, exp.Connector, exp.Filter)
 
 
 def with_few_ways(scope: QueryScope, values: Sequence[list[Case]], beside: Iterable[Node] = ()) -> list[list[Case]]:
@@ -45,19 +42,35 @@ def with_few_ways(scope: QueryScope, values: Sequence[list[Case]], beside: Itera
     return _apart(scope, values, beside)
 
 
-def computed_apart(scope: QueryScope, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
+def computed_apart(scope: QueryScope, values: list[list[Case]]) -> list[list[Case]]:
     """The cases of values in an expression, each with one case that a head has.
 
-    As they are, if the expression is not to be computed in all rows: behind `when`, or beside another condition.
+    As they are, if they may have no value: what is around the expression, or is still to come, may leave such rows out.
     """
-    guarded = node is not None and _guarded(node)
-    return values if guarded or _recursive(scope) else _apart(scope, values, ())
+    if _recursive(scope):
+        return values
+    total = [not any(map(_may_have_no_value, nodes(_parts_of([cases])))) for cases in values]
+    made = iter(_apart(scope, [cases for cases, has_value in zip(values, total, strict=True) if has_value], ()))
+    return [next(made) if has_value else cases for cases, has_value in zip(values, total, strict=True)]
+
+
+def column_of(scope: QueryScope, cases: list[Case]) -> list[Case]:
+    """The one case of a value that is computed in all rows of the body, which a head has; its cases, if none can."""
+    return cases if _recursive(scope) else _apart(scope, [cases], ())[0]
+
+
+def _may_have_no_value(node: Node) -> bool:
+    """Whether a term may have no value, or a test of texts."""
+    if isinstance(node, ast.Functor):
+        return node.name not in FUNCTORS or bool(FUNCTORS[node.name].partial)
+    tests = isinstance(node, ast.Comparison) and node.op not in (*COMPARISONS, *NULL_TESTS)
+    return tests and not isinstance(node.left, ast.Constant)  # type: ignore[union-attr]
 
 
 def _apart(scope: QueryScope, values: Sequence[list[Case]], beside: Iterable[Node]) -> list[list[Case]]:
     """The one case of each value that heads have, which those of few ways share."""
     nullable = scope.heads.nullable
-    if scope.body.splits(nullable, (), FEW):
+    if scope.body.splits(nullable, (), TOGETHER // 4):  # each head would have a rule for each of them
         seen = [*values, *scope.placeholders.values(), *(c for table in scope.sources for c in table.columns.values())]
         for at, alternatives in enumerate(scope.body.conditions):
             if len(alternatives) > 1:
@@ -77,16 +90,6 @@ def _apart(scope: QueryScope, values: Sequence[list[Case]], beside: Iterable[Nod
 def _recursive(scope: QueryScope) -> bool:
     """Whether the body reads a head that is not whole yet, which no other head than its own is to read."""
     return any(row.rows.name in scope.heads.recursive for row in scope.body.atoms)
-
-
-def _guarded(node: exp.Expr) -> bool:
-    """Whether something around an expression decides in which rows it is computed."""
-    part, around = node, node.parent
-    while around is not None and not isinstance(around, exp.Query):
-        if isinstance(around, _GUARDS) or (isinstance(around, exp.Coalesce) and part is not around.this):
-            return True
-        part, around = around, around.parent
-    return False
 
 
 def _condition(scope: QueryScope, at: int, beside: Sequence[Node]) -> None:

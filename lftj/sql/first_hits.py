@@ -17,28 +17,12 @@ from lftj.language.types import BOOL
 from lftj.sql.cases import FALSE, FEW, TRUE, Translator, joined, products
 from lftj.sql.scope import Case, Conjunction
 
-# What computes nothing that may have no value, so that it may be computed where it is not asked for.
-_HARMLESS = (
-    exp.Column,
-    exp.Identifier,
-    exp.Literal,
-    exp.Boolean,
-    exp.Null,
-    exp.Paren,
-    exp.Connector,
-    exp.Not,
-    exp.Predicate,
-    exp.Case,
-    exp.If,
-    exp.Coalesce,
-)
-
 
 class FirstHits:
-    """Conditions, parts of `node`, in their order; each is hit where it is `wanted`, and missed otherwise."""
+    """Conditions in their order; each is hit where it is `wanted`, and missed otherwise."""
 
-    def __init__(self, of: Translator, node: exp.Expr, conditions: Sequence[exp.Expr], wanted: bool) -> None:
-        self.of, self.node, self.conditions, self.wanted = of, node, conditions, wanted
+    def __init__(self, of: Translator, conditions: Sequence[exp.Expr], wanted: bool) -> None:
+        self.of, self.conditions, self.wanted = of, conditions, wanted
         self._hits = [of.truth(condition, wanted) for condition in conditions]
         self._missed: dict[int, list[Conjunction]] = {}
         self._each = self._found(FEW)
@@ -78,15 +62,13 @@ class FirstHits:
         return found
 
     def _computed_apart(self) -> bool:
-        """Let heads have which conditions hold; whether they can, and each may be asked for where another one holds."""
-        if not all(isinstance(part, _HARMLESS) for condition in self.conditions for part in condition.walk()):
-            return False
+        """Let heads have which conditions hold; whether they can have any."""
         values = [
             [Case(literals, TRUE, BOOL, nullable=False) for literals in hits]
             + [Case(literals, FALSE, BOOL, nullable=False) for literals in self._misses(at)]
             for at, hits in enumerate(self._hits)
         ]
-        columns = self.of.scope.computed_apart(None, values)
+        columns = self.of.scope.computed_apart(values)
         for at, cases in enumerate(columns):
             if len(cases) == 1 and isinstance(cases[0].term, ast.Variable):
                 self._hits[at] = [(ast.Comparison("=", cases[0].term, TRUE),)]

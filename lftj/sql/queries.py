@@ -179,12 +179,9 @@ class Queries:
             found = self._rows_of(inner, around, distinct=True)
         return self._each_once(found, functional=True) if len(found.columns) == 1 else found, False
 
-    def computed_apart(self, scope: QueryScope, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
-        """Values of many cases in an expression, each of one as a head has it; as they are, where none can have them.
-
-        `node`: the expression, if it may be that they are only to be computed in some rows.
-        """
-        return computed_apart(scope, node, values)
+    def computed_apart(self, scope: QueryScope, values: list[list[Case]]) -> list[list[Case]]:
+        """Values of many cases in an expression, each of one that a head has; as they are, where none can have them."""
+        return computed_apart(scope, values)
 
     def scalar_subquery(self, scope: QueryScope, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` in an expression that `scope` sees."""

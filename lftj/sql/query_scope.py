@@ -203,12 +203,9 @@ class QueryScope:
         """The name of a relation with one column whose rows are these values."""
         return self.heads.constants(values)
 
-    def computed_apart(self, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
-        """Values of many cases in an expression, each of one as a head has it; as they are, where none can have them.
-
-        `node`: the expression, if it may be that they are only to be computed in some rows.
-        """
-        return self.queries.computed_apart(self, node, values)
+    def computed_apart(self, values: list[list[Case]]) -> list[list[Case]]:
+        """Values of many cases in an expression, each of one that a head has; as they are, where none can have them."""
+        return self.queries.computed_apart(self, values)
 
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` as an expression."""

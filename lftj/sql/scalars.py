@@ -152,7 +152,7 @@ def _branches(
     default: exp.Expr | None,
 ) -> list[Case]:
     """The value of the first result whose condition is true, or the default."""
-    hits = FirstHits(of, node, conditions, wanted=True)
+    hits = FirstHits(of, conditions, wanted=True)
     chosen = [*hits.each(), hits.none()]
     values = [of.value(result) for result in results]
     values.append([null_case(())] if default is None else of.value(default))
@@ -208,7 +208,7 @@ def _extreme(of: Translator, node: exp.Expr) -> list[Case]:
     values = [of.value(part) for part in (node.this, *node.expressions)]
     type = common([(case.term, case.type) for cases in values for case in cases], node, of.scope.source)
     while len(values) > AT_ONCE:
-        first = of.scope.computed_apart(node, [_extreme_of(of, node, type, values[:AT_ONCE])])
+        first = of.scope.computed_apart([_extreme_of(of, node, type, values[:AT_ONCE])])
         values = [*first, *values[AT_ONCE:]]
     return _extreme_of(of, node, type, values)
 
@@ -259,7 +259,7 @@ def _operator(of: Translator, node: exp.Expr) -> list[Case]:
         found = with_interval(of, node)
         if found is not None:
             return found
-    values = values_of(of, node, (node.this, node.expression))
+    values = values_of(of, (node.this, node.expression))
     return computed(values, lambda v: arithmetic(of, op, v[0], v[1], node))
 
 

@@ -56,11 +56,8 @@ class SqlScope(Protocol):
     def constants(self, values: Sequence[ast.Constant], type_: str) -> str:
         """The name of a relation with one column whose rows are these values: for `x in (1, 2, 3)`."""
 
-    def computed_apart(self, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
-        """Values of many cases in an expression, each of one as a head has it; as they are, where none can have them.
-
-        `node`: the expression, if it may be that they are only to be computed in some rows.
-        """
+    def computed_apart(self, values: list[list[Case]]) -> list[list[Case]]:
+        """Values of many cases in an expression, each of one that a head has; as they are, where none can have them."""
 
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` as an expression; one case is null, where there is no row."""

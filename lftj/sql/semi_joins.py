@@ -7,6 +7,7 @@ from itertools import product
 
 from lftj.language import ast
 from lftj.sql.cases import joined
+from lftj.sql.computed_columns import column_of
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryParameter, QueryScope
 from lftj.sql.scope import Case, Conjunction
@@ -34,7 +35,7 @@ def _cases_of(scope: QueryScope, parameter: QueryParameter) -> list[Case]:
         return cases
     key = f"computed {parameter.variable.name}"
     if key not in scope.subqueries:
-        (scope.subqueries[key],) = scope.computed_apart(None, [cases])
+        scope.subqueries[key] = column_of(scope, cases)
     found: list[Case] = scope.subqueries[key]
     return found
 

@@ -20,7 +20,7 @@ class Expressions:
     def value(self, node: exp.Expr) -> list[Case]:
         """The cases of an expression; they exclude one another."""
         found = scalars.value(self, node)
-        return found if len(found) <= FEW else self.scope.computed_apart(node, [found])[0]
+        return found if len(found) <= FEW else self.scope.computed_apart([found])[0]
 
     def cast(self, value: Known, type: str, node: exp.Expr) -> ast.Term:
         """A value as one of another type; an error if there is no such cast."""

@@ -46,7 +46,7 @@ def applied(of: Translator, node: exp.Expr, function: SqlFunction, arguments: Se
         ]
         return function.of(of, node, given)
 
-    return computed(values_of(of, node, arguments), result)
+    return computed(values_of(of, arguments), result)
 
 
 def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, takes: tuple[str, ...]) -> Known:
@@ -179,7 +179,7 @@ def _joined(of: Translator, node: exp.Expr) -> list[Case]:
     def result(values: Sequence[Known]) -> Result:
         return call("cat", SYMBOL, *(of.cast(value, SYMBOL, node) for value in values)), SYMBOL
 
-    return computed(values_of(of, node, node.flatten()), result)
+    return computed(values_of(of, node.flatten()), result)
 
 
 def _concat(of: Translator, node: exp.Expr) -> list[Case]:
@@ -188,7 +188,7 @@ def _concat(of: Translator, node: exp.Expr) -> list[Case]:
         exp.Coalesce(this=exp.Cast(this=part, to=exp.DataType.build("text")), expressions=[exp.Literal.string("")])
         for part in node.expressions
     ]
-    values = values_of(of, node, parts)
+    values = values_of(of, parts)
     return computed(values, lambda values: (call("cat", SYMBOL, *(v.term for v in values)), SYMBOL))
 
 

@@ -73,7 +73,7 @@ class Scope:
         self.lists[name := f"values{len(self.lists)}"] = tuple(values)
         return name
 
-    def computed_apart(self, node: exp.Expr | None, values: list[list[Case]]) -> list[list[Case]]:
+    def computed_apart(self, values: list[list[Case]]) -> list[list[Case]]:
         return values
 
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:

@@ -6,6 +6,7 @@ for a row; what is computed for rows that a condition around it leaves out; para
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise, product
 from random import Random
@@ -120,17 +121,33 @@ def test_what_a_condition_leaves_out_is_not_computed(few: int) -> None:
     db.sql("create table t (id int primary key, a int, b int, n bigint)")
     db.sql(f"insert into t values (1, 6, 2, 1), (2, 5, 0, {2**63 - 1}), (3, null, 3, 2), (4, 4, null, null)")
     parts = " + ".join(["coalesce(a, 0) // b", *(f"coalesce({c}, {i})" for i, c in product(range(2), "abn"))])
+    of_t = re.sub(r"\b([abn])\b", r"t.\1", parts)
     db.sql(f"""
         create view v as select id, case when b > 0 then {parts} end as x from t;
         create view w as select id, coalesce(a, b) as y, {parts} as x from t where b <> 0;
         create view o as select id from t where b = 0 or (a // b > 1 and coalesce(n, 0) + 1 > coalesce(b, a));
         create view f as select sum({parts}) filter (where b <> 0) as s from t;
+        create view n as select id, case when b <> 0 then nullif({parts}, 1) end as x from t;
+        create view i as select id, if(b <> 0, nullif({parts}, 1), 0) as x from t;
+        create view c as select id, case when b <> 0 then case {parts} when {3 + 2 * 9} then 2 end end as x from t;
+        create view k as select id, case when b <> 0 then cast({parts} as bool) end as x from t;
+        create view l as select id from t where not (b = 0 or nullif({parts}, 1) < 0);
+        create view s as select x from (select b, {parts} as x from t where id > 0) s where b <> 0;
+        create view j as select t.id from t join t u on ({of_t}) > u.id
+            and t.b <> 0 where u.id = 1;
     """)
     one, three = 3 + 2 * (6 + 2 + 1), 0 + (0 + 3 + 2) + (1 + 3 + 2)
     assert sorted(db["v"]) == [(1, one), (2, None), (3, three), (4, None)]
     assert sorted(db["w"]) == [(1, 6, one), (3, 3, three)]
     assert sorted(db["o"]) == [(2,)]
     assert list(db["f"]) == [(one + three,)]
+    assert sorted(db["n"]) == [(1, one), (2, None), (3, three), (4, None)]
+    assert sorted(db["i"]) == [(1, one), (2, 0), (3, three), (4, 0)]
+    assert sorted(db["c"]) == [(1, 2), (2, None), (3, None), (4, None)]
+    assert sorted(db["k"]) == [(1, True), (2, None), (3, True), (4, None)]
+    assert sorted(db["l"]) == [(1,), (3,)]
+    assert sorted(db["j"]) == [(1,), (3,)]
+    assert sorted(db["s"]) == sorted(((one, 1), (three, 1)))
 
 
 def test_parameters_in_such_heads(few: int) -> None:
