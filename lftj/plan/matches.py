@@ -16,7 +16,7 @@ probability: it has to match, and every component that is left below it needs a 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lftj.language.clause import Value, Var
@@ -78,18 +78,20 @@ class _Held:
         # Of each column that holds a variable: its place, the variable's bit, and its name.
         self._places = [(c, matches.bit[name], name) for c, name in enumerate(atom.columns) if name is not None]
         self._mask = matches.mask(atom.variables)
-        self._distinct = matches.distinct
         self._offers: dict[int, _Offer] = {}
 
-    def offer(self, bound: int) -> _Offer:
-        """What it offers; computed once for the bound variables that the atom holds."""
+    def offer(self, bound: int, distinct: Callable[[str, frozenset[int]], float]) -> _Offer:
+        """What it offers; computed once for the bound variables that the atom holds.
+
+        `distinct`: of `Matches`, which are not to be held here: pages would wait for the collector.
+        """
         bound &= self._mask
         found = self._offers.get(bound)
         if found is None:
             own = [(c, name) for c, bit, name in self._places if bit & bound]
             before, column = frozenset(c for c, _ in own), frozenset([self.column])
-            keys = self._distinct(self.predicate, before | column) / self._distinct(self.predicate, before)
-            domain = self._distinct(self.predicate, column)
+            keys = distinct(self.predicate, before | column) / distinct(self.predicate, before)
+            domain = distinct(self.predicate, column)
             found = _Offer((self.predicate, self.column, *own), max(1e-9, keys), domain)
             self._offers[bound] = found
         return found
@@ -166,7 +168,7 @@ class Matches:
         definition, atoms = self.definition(v, mask), self._held[v]
         if definition is None and not atoms:
             return None
-        offers = [atom.offer(mask) for atom in atoms]
+        offers = [atom.offer(mask, self.distinct) for atom in atoms]
         if self.shared and len(offers) > 1:
             offers = list({offer.node: offer for offer in reversed(offers)}.values())[::-1]
         domain = max([1.0, *(offer.domain for offer in offers)])
