@@ -27,8 +27,9 @@ from lftj.sql.query_scope import QueryScope, null_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import OutputColumn, Rows
 
-# Of values that have a head, those of up to so many ways share one.
-TOGETHER = 9
+# Of values that have a head, those of up to so many ways share one; each of these is a rule for each way to meet the
+# conditions of the body, which have heads of their own where there are more than so many.
+TOGETHER, MET = 9, 2
 
 
 def with_few_ways(scope: QueryScope, values: Sequence[list[Case]], beside: Iterable[Node] = ()) -> list[list[Case]]:
@@ -39,24 +40,35 @@ def with_few_ways(scope: QueryScope, values: Sequence[list[Case]], beside: Itera
     """
     if _recursive(scope) or not scope.body.splits(scope.heads.nullable, values, FEW):
         return list(values)
-    return _apart(scope, values, beside)
+    _conditions(scope, values, beside, whole=True)
+    return _apart(scope, scope.body.copy(), values)
 
 
 def computed_apart(scope: QueryScope, values: list[list[Case]]) -> list[list[Case]]:
     """The cases of values in an expression, each with one case that a head has.
 
     As they are, if they may have no value: what is around the expression, or is still to come, may leave such rows out.
+    For the same reason the heads read no condition of the body that may have none.
     """
     if _recursive(scope):
         return values
-    total = [not any(map(_may_have_no_value, nodes(_parts_of([cases])))) for cases in values]
-    made = iter(_apart(scope, [cases for cases, has_value in zip(values, total, strict=True) if has_value], ()))
+    _conditions(scope, values, (), whole=False)
+    body = QueryBody(
+        scope.body.atoms[:], [parts for parts in scope.body.conditions if _total(part for one in parts for part in one)]
+    )
+    total = [_total(_parts_of([cases])) for cases in values]
+    made = iter(_apart(scope, body, [cases for cases, has_value in zip(values, total, strict=True) if has_value]))
     return [next(made) if has_value else cases for cases, has_value in zip(values, total, strict=True)]
 
 
 def column_of(scope: QueryScope, cases: list[Case]) -> list[Case]:
     """The one case of a value that is computed in all rows of the body, which a head has; its cases, if none can."""
-    return cases if _recursive(scope) else _apart(scope, [cases], ())[0]
+    return cases if _recursive(scope) else _apart(scope, scope.body.copy(), [cases])[0]
+
+
+def _total(parts: Iterable[Node]) -> bool:
+    """Whether all terms have a value, whatever the row."""
+    return not any(map(_may_have_no_value, nodes(parts)))
 
 
 def _may_have_no_value(node: Node) -> bool:
@@ -67,15 +79,26 @@ def _may_have_no_value(node: Node) -> bool:
     return tests and not isinstance(node.left, ast.Constant)  # type: ignore[union-attr]
 
 
-def _apart(scope: QueryScope, values: Sequence[list[Case]], beside: Iterable[Node]) -> list[list[Case]]:
-    """The one case of each value that heads have, which those of few ways share."""
+def _conditions(scope: QueryScope, values: Sequence[Sequence[Case]], beside: Iterable[Node], *, whole: bool) -> None:
+    """Let heads have conditions of several alternatives, where there are many ways to meet them.
+
+    Those that may have no value come last, so that their heads read the others; not `whole`: none, as more conditions
+    may come.
+    """
+    body = scope.body
+    if not body.splits(scope.heads.nullable, (), MET):
+        return
+    seen = [*values, *scope.placeholders.values(), *(c for table in scope.sources for c in table.columns.values())]
+    split = [at for at, alternatives in enumerate(body.conditions) if len(alternatives) > 1]
+    total = {at: _total(part for literals in body.conditions[at] for part in literals) for at in split}
+    for at in sorted(split, key=lambda at: not total[at]):
+        if total[at] or whole:
+            _condition(scope, at, (*beside, *_parts_of(seen)), whole=whole)
+
+
+def _apart(scope: QueryScope, body: QueryBody, values: Sequence[list[Case]]) -> list[list[Case]]:
+    """The one case of each value in rows of a body that heads have, which those of few ways share."""
     nullable = scope.heads.nullable
-    if scope.body.splits(nullable, (), TOGETHER // 4):  # each head would have a rule for each of them
-        seen = [*values, *scope.placeholders.values(), *(c for table in scope.sources for c in table.columns.values())]
-        for at, alternatives in enumerate(scope.body.conditions):
-            if len(alternatives) > 1:
-                _condition(scope, at, (*beside, *_parts_of(seen)))
-    body = scope.body.copy()
     left = [*dict.fromkeys(tuple(cases) for cases in values if len(cases) > 1)]
     made: dict[tuple[Case, ...], list[Case]] = {}
     while left:
@@ -92,8 +115,11 @@ def _recursive(scope: QueryScope) -> bool:
     return any(row.rows.name in scope.heads.recursive for row in scope.body.atoms)
 
 
-def _condition(scope: QueryScope, at: int, beside: Sequence[Node]) -> None:
-    """Put an atom in the place of a condition, if nothing else names what only this one binds."""
+def _condition(scope: QueryScope, at: int, beside: Sequence[Node], *, whole: bool) -> None:
+    """Put an atom in the place of a condition, if nothing else names what only this one binds.
+
+    Its head reads the other conditions of one alternative; not `whole`: those that have a value in any row.
+    """
     body = scope.body
     alternatives = body.conditions[at]
     others = [parts for place, parts in enumerate(body.conditions) if place != at]
@@ -107,7 +133,7 @@ def _condition(scope: QueryScope, at: int, beside: Sequence[Node]) -> None:
     if own & _named((*beside, *(part for parts in others for literals in parts for part in literals))):
         return
     name = scope.heads.name("where")
-    single = QueryBody(body.atoms, [parts for parts in others if len(parts) == 1])
+    single = QueryBody(body.atoms, [parts for parts in others if len(parts) == 1 and (whole or _total(parts[0]))])
     for branch in single.branches(scope.heads.nullable, alternatives):
         args = [branch.term(variable) for variable in variables]
         scope.heads.rule(name, args, scope.closed(branch, args).body)
@@ -120,7 +146,7 @@ def _columns(scope: QueryScope, body: QueryBody, values: Sequence[tuple[Case, ..
     Their cases themselves, if they name what no atom of the body binds.
     """
     parts = [(case.literals, () if case.term is None else (case.term,)) for cases in values for case in cases]
-    given = _given(scope, body, parts)
+    given = _given(scope, scope.body, parts)
     if given is None:
         return [list(cases) for cases in values]
     variables = [ast.Variable(column.name) for column in given]
