@@ -27,8 +27,8 @@ from itertools import product
 from math import prod
 
 from lftj.language import ast
-from lftj.language.functors import NEGATED, OR_NULL
-from lftj.language.visitors import Literals, Node, nodes, open_variables
+from lftj.language.functors import NEGATED
+from lftj.language.visitors import Literals, Node, lets_null_match, nodes, open_variables
 
 LIMIT = 1024  # alternatives of one rule; a rule with ten binary disjunctions in a row reaches it
 
@@ -96,11 +96,11 @@ def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Al
         if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
             continue
         (group,) = literal.literal.alternatives
-        marks = [part for part in group if _is_mark(part)]
+        marks = [part for part in group if lets_null_match(part)]
         if len(group) - len(marks) == 1:  # it is there in order to stay whole
             continue
         others = (*outside, *literals[:at], *literals[at + 1 :])
-        if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(_is_mark, others))}:
+        if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
             continue  # only in it null matches null
         shared = {variable.name for variable in open_variables(others)}
         if all(variable.name in shared for variable in open_variables(group)):
@@ -110,11 +110,6 @@ def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Al
                 for option in options
             ]
     return None
-
-
-def _is_mark(node: Node) -> bool:
-    """Whether a literal is no condition, but says that null matches null."""
-    return isinstance(node, ast.Comparison) and node.op == OR_NULL
 
 
 def _plain_mark(mark: Node) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lftj.language import ast
+from lftj.language.functors import OR_NULL
 
 Literals = tuple[ast.Literal, ...]
 Node = ast.Literal | ast.Term | ast.Head
@@ -37,6 +38,11 @@ def nodes(roots: Iterable[Node]) -> Iterator[Node]:
     for node in roots:
         yield node
         yield from nodes(parts(node))
+
+
+def lets_null_match(node: Node) -> bool:
+    """Whether a literal is no condition, but says that null matches null: `or_null(x)`."""
+    return isinstance(node, ast.Comparison) and node.op == OR_NULL
 
 
 def is_scope(node: Node) -> bool:

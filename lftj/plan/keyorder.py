@@ -407,9 +407,9 @@ def rank_orders(
     """Key orders for `body`, cheapest first.
 
     Only the one `forced` says, if it names the variables in the order the user wants. `first`: variables of an atom
-    that all orders begin with. `sort`: what a row of a key order
-    costs that would have to be built. `large`: for a large round. `others`: (relation, key order) of those that are
-    there for others, and would cost as much as if they had to be built.
+    that all orders begin with. `sort`: what a row of a key order costs that would have to be built. `large`: for a
+    large round. `others`: (relation, key order) of those that are there for others, and would cost as much as if they
+    had to be built.
     """
     search = OrderSearch(body, statistics, counting, sort, large, others)
     search.begin(first)

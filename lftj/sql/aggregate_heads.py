@@ -154,9 +154,7 @@ class AggregateHeads:
         """The literals and terms of what the aggregates take, and of their filters."""
         for written in self.written.values():
             yield from (part for literals in written.filter for part in literals)
-            for case in written.cases:
-                yield from case.literals
-                yield from () if case.term is None else (case.term,)
+            yield from (part for case in written.cases for part in case.parts)
 
     # QueryHeads
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lftj.language import ast
-from lftj.language.functors import COMPARISONS, FUNCTORS, NULL_TESTS, OR_NULL
-from lftj.language.visitors import Node, nodes, open_variables
+from lftj.language.functors import COMPARISONS, FUNCTORS, NULL_TESTS
+from lftj.language.visitors import Node, lets_null_match, nodes, open_variables
 from lftj.sql.branches import Branch, QueryBody, RowAtom
 from lftj.sql.cases import FEW
 from lftj.sql.heads import or_null
@@ -123,7 +123,7 @@ def _condition(scope: QueryScope, at: int, beside: Sequence[Node], *, whole: boo
     body = scope.body
     alternatives = body.conditions[at]
     others = [parts for place, parts in enumerate(body.conditions) if place != at]
-    given = _given(scope, QueryBody(body.atoms, others), [(literals, ()) for literals in alternatives])
+    given = _given(scope, QueryBody(body.atoms, others), [(literals, literals) for literals in alternatives])
     if given is None:
         return
     variables = [ast.Variable(column.name) for column in given]
@@ -145,7 +145,7 @@ def _columns(scope: QueryScope, body: QueryBody, values: Sequence[tuple[Case, ..
 
     Their cases themselves, if they name what no atom of the body binds.
     """
-    parts = [(case.literals, () if case.term is None else (case.term,)) for cases in values for case in cases]
+    parts = [(case.literals, case.parts) for cases in values for case in cases]
     given = _given(scope, scope.body, parts)
     if given is None:
         return [list(cases) for cases in values]
@@ -175,12 +175,12 @@ def _add(
 
 
 def _given(
-    scope: QueryScope, body: QueryBody, parts: Iterable[tuple[Conjunction, Sequence[ast.Term]]]
+    scope: QueryScope, body: QueryBody, alternatives: Iterable[tuple[Conjunction, Sequence[Node]]]
 ) -> tuple[OutputColumn, ...] | None:
-    """The variables of a body's atoms and of the query around that decide over literals, and a term over them.
+    """The variables of a body's atoms and of the query around that decide over alternatives.
 
-    Those that they name, or the key of the row that these are of. None if they name others, which not they themselves
-    but other conditions bind.
+    Each of these has its literals, and all its parts: they and, of a case, its term. Those that the parts name, or the
+    key of the row that these are of. None if they name others, which not the literals but other conditions bind.
     """
     known = {p.variable.name: OutputColumn(p.variable.name, p.type, p.nullable) for p in scope.parameters.values()}
     of_row: dict[str, RowAtom] = {}
@@ -189,12 +189,12 @@ def _given(
             nullable = scope.heads.nullable.get(variable.name, column.nullable)
             known.setdefault(variable.name, OutputColumn(variable.name, column.type, nullable))
             of_row.setdefault(variable.name, row)
-    elsewhere = _named(part for alternatives in body.conditions for literals in alternatives for part in literals)
+    elsewhere = _named(part for ways in body.conditions for literals in ways for part in literals)
     found: dict[str, None] = {}
-    for literals, terms in parts:
-        named = _named((*literals, *terms))
+    for literals, parts in alternatives:
+        named = _named(parts)
         free = named - Branch((), literals, {}).bound(known)
-        if free & elsewhere or free & {variable.name for variable in open_variables((*literals, *terms))}:
+        if free & elsewhere or free & {variable.name for variable in open_variables(parts)}:
             return None
         for name in sorted(named & known.keys()):
             found |= dict.fromkeys(_key_of(of_row[name], name) if name in of_row else [name])
@@ -204,18 +204,14 @@ def _given(
 def _needed(body: QueryBody, names: set[str]) -> QueryBody:
     """The body without atoms that leave no row out, and bind nothing that is named there or in a condition."""
     alternatives = [literals for parts in body.conditions for literals in parts]
-    names = names | _named(part for literals in alternatives for part in literals if not _matches_null(part))
+    names = names | _named(part for literals in alternatives for part in literals if not lets_null_match(part))
     kept = [row for row in body.atoms if not (row.leaves_none_out and names.isdisjoint(v.name for v in row.variables))]
     bound = {v.name for row in kept for v in row.variables} | {row.copies.name for row in kept if row.copies}
     conditions = [
-        [tuple(part for part in literals if not _matches_null(part) or _named([part]) <= bound) for literals in parts]
+        [tuple(part for part in literals if not lets_null_match(part) or _named([part]) <= bound) for literals in parts]
         for parts in body.conditions
     ]
     return QueryBody(kept, conditions)
-
-
-def _matches_null(literal: ast.Literal) -> bool:
-    return isinstance(literal, ast.Comparison) and literal.op == OR_NULL
 
 
 def _key_of(row: RowAtom, name: str) -> list[str]:
@@ -225,11 +221,7 @@ def _key_of(row: RowAtom, name: str) -> list[str]:
 
 
 def _parts_of(values: Iterable[Sequence[Case]]) -> Iterator[Node]:
-    for cases in values:
-        for case in cases:
-            yield from case.literals
-            if case.term is not None:
-                yield case.term
+    return (part for cases in values for case in cases for part in case.parts)
 
 
 def _named(parts: Iterable[Node]) -> set[str]:

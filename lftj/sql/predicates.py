@@ -18,8 +18,9 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.functors import MATCH, NEGATED, OR_NULL
+from lftj.language.functors import MATCH, NEGATED
 from lftj.language.types import BOOL, NUMBER, SYMBOL
+from lftj.language.visitors import lets_null_match
 from lftj.sql.cases import (
     Known,
     Translator,
@@ -90,12 +91,7 @@ def _subquery(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
 
 def _neither(alternatives: Sequence[Conjunction]) -> list[Conjunction]:
     """Where none of the conjunctions holds; what matches null within does so outside of the negation, too."""
-    matching = [
-        literal
-        for conjunction in alternatives
-        for literal in conjunction
-        if isinstance(literal, ast.Comparison) and literal.op == OR_NULL
-    ]
+    matching = [literal for conjunction in alternatives for literal in conjunction if lets_null_match(literal)]
     return [(*dict.fromkeys(matching), *(ast.Negation(_as_literal(conjunction)) for conjunction in alternatives))]
 
 

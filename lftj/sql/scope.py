@@ -39,6 +39,11 @@ class Case:
     type: str
     nullable: bool
 
+    @property
+    def parts(self) -> tuple[ast.Literal | ast.Term, ...]:
+        """The literals, and the term if there is one."""
+        return self.literals if self.term is None else (*self.literals, self.term)
+
 
 class SqlScope(Protocol):
     """What an expression can see, and where it is told from."""

@@ -19,8 +19,7 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.functors import OR_NULL
-from lftj.language.visitors import nodes
+from lftj.language.visitors import lets_null_match, nodes
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import Known, is_null, not_null, products
@@ -138,7 +137,7 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
             [holds(_equal(scope, exp.Tuple(expressions=places), derived, found), scope), atoms]
         ):
             within = [part for part in conjunction if _names(part, found)]
-            marks = [part for part in conjunction if isinstance(part, ast.Comparison) and part.op == OR_NULL]
+            marks = filter(lets_null_match, conjunction)
             lacking |= dict.fromkeys([*marks, ast.Negation(_shortened(within, found))])
         known = tuple(part for case in chosen for part in (*case.literals, *_known(case)))
         result += products([[known], [tuple(lacking)], *no_null])
