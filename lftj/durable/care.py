@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lftj.durable.container import Container, intact, stat_of
+from lftj.durable.container import RECORD_END, Container, intact, stat_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.kept_ast import restored
 from lftj.durable.segments import PageList
@@ -64,6 +64,8 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
             copy = sqlite3.connect(beside)
             try:
                 container.connection.backup(copy)
+                copy.execute(RECORD_END)
+                copy.commit()
                 copy.execute("pragma journal_mode = delete")
             finally:
                 copy.close()
@@ -89,7 +91,7 @@ def compact(database: InFile) -> tuple[int, int]:
     database.checkpoint()
     with container.failing("compact"), container.lock:
         container.connection.execute("vacuum")
-        container.connection.execute("pragma wal_checkpoint(truncate)")
+        container.take_over()
     return before, container.path.stat().st_size
 
 

@@ -35,7 +35,9 @@ from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
 from lftj.errors import DatabaseFileError
 
 # "lftj", and the version of the format of what is in the tables.
-APPLICATION, FORMAT = 0x6C66746A, 2
+APPLICATION, FORMAT = 0x6C66746A, 3
+# The versions that are read; in files of version 2 the end of the log is recorded with every entry.
+READ = (2, FORMAT)
 META = ("byte_order", "history", "page_rows", "sync")
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 # Bytes up to which a body is copied rather than hashed in two steps.
@@ -55,8 +57,6 @@ CREATE TABLE ends(name text primary key, last integer not null, hash blob not nu
 """
 # What the last row of each table is, kept by SQLite as it writes the row.
 _ENDS = """
-create temp trigger log_end after insert on main.log begin
-    update ends set last = new.seq, hash = new.hash where name = 'log'; end;
 create temp trigger symbols_end after insert on main.symbols begin
     update ends set last = new.first + new.count, hash = new.hash where name = 'symbols'; end;
 create temp trigger checkpoints_end after insert on main.checkpoints begin
@@ -64,6 +64,14 @@ create temp trigger checkpoints_end after insert on main.checkpoints begin
 create temp trigger deltas_end after insert on main.deltas begin
     insert or replace into ends values ('deltas ' || new.relation, new.seq, new.hash); end;
 """
+
+# What the last entry of the log is: recorded before SQLite takes its write-ahead log over into the file, which has
+# checksums of its own and needs no such record. With each entry it would be a second page for the disk to wait for,
+# which takes half as long again.
+RECORD_END = """update ends set (last, hash) = (select seq, hash from log order by seq desc limit 1)
+    where name = 'log' and last < (select max(seq) from log)"""
+# Pages in the write-ahead log from which on SQLite takes it over; those of entries after which the end is recorded.
+MOST_AHEAD, MOST_UNRECORDED = 4000, 1000
 
 Result = TypeVar("Result")
 
@@ -128,6 +136,7 @@ class Container:
             )
         self._connection: sqlite3.Connection | None = None
         self._there: tuple[int, int] | None = None
+        self._unrecorded = 0  # pages of entries, about
         self._writing: WriterLock | None = None
         try:
             if not read_only:
@@ -256,14 +265,19 @@ class Container:
                 why="it does not carry lftj's mark",
                 remedy="give the path of a file that lftj made, or of one that is not there yet",
             )
-        self._check_format(run("pragma user_version").fetchone()[0], page_rows)
+        version = run("pragma user_version").fetchone()[0]
+        self._check_format(version, page_rows)
         if self.read_only:
             return
         run("pragma journal_mode = wal")
+        if version != FORMAT:
+            run(f"pragma user_version = {FORMAT}")
         if is_there(self.path):
             # What a crash left in the log would be taken, after the next one, for a part of what is written now.
+            with contextlib.suppress(sqlite3.Error):  # who reads the log says what is wrong with it
+                run(RECORD_END)
             run("pragma wal_checkpoint(truncate)").fetchall()
-        run("pragma wal_autocheckpoint = 4000")
+        run("pragma wal_autocheckpoint = 0")
         self.connection.executescript(_ENDS)
         if self.meta("sync") != self.sync:
             self.set_meta("sync", self.sync)
@@ -302,10 +316,10 @@ class Container:
         self.transact(make)
 
     def _check_format(self, version: int, page_rows: int | None) -> None:
-        if version != FORMAT:
+        if version not in READ:
             newer = version > FORMAT
             raise DatabaseFileError(
-                f"{self.path} has format {version}, and this lftj reads format {FORMAT}",
+                f"{self.path} has format {version}, and this lftj reads formats {READ[0]} to {FORMAT}",
                 why=f"it was written by {'a later' if newer else 'an earlier'} version of lftj",
                 remedy="upgrade lftj" if newer else "open it with the lftj that wrote it, and copy its relations",
             )
@@ -354,6 +368,10 @@ class Container:
             connection, self._connection = self._connection, None
             try:
                 if connection is not None:
+                    if self._there is not None and not connection.in_transaction:
+                        # Where there is no room for that, the write-ahead log stays beside the file.
+                        with contextlib.suppress(sqlite3.Error):
+                            connection.execute(RECORD_END)
                     connection.close()
                     self._check_place("close")
             finally:
@@ -369,8 +387,12 @@ class Container:
             connection = self.connection
             if self.sync == "full":  # a look takes long beside a commit of another kind; checkpoints look too
                 self._check_place("write to")
+            self._unrecorded += 1 + len(body) // 4096
             try:
-                connection.execute(INSERT_ENTRY, row)
+                if self._unrecorded < MOST_UNRECORDED or connection.in_transaction:
+                    connection.execute(INSERT_ENTRY, row)
+                else:
+                    self.transact(lambda connection: connection.execute(INSERT_ENTRY, row))
             except sqlite3.Error as error:
                 raise self._failed("write to", error) from None
 
@@ -392,7 +414,7 @@ class Container:
             try:
                 connection.execute("begin immediate")
                 done = work(connection)
-                connection.execute("commit")
+                self._commit(connection)
             except BaseException:
                 if self.in_transaction():
                     connection.execute("rollback")
@@ -410,11 +432,26 @@ class Container:
             try:
                 connection.execute("begin immediate")
                 yield
-                connection.execute("commit")
+                self._commit(connection)
             except BaseException:
                 if self.in_transaction():
                     connection.execute("rollback")
                 raise
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """End a transaction. SQLite may take over its write-ahead log here, and nowhere else."""
+        connection.execute(RECORD_END)
+        connection.execute(f"pragma wal_autocheckpoint = {MOST_AHEAD}")
+        try:
+            connection.execute("commit")
+            self._unrecorded = 0
+        finally:
+            connection.execute("pragma wal_autocheckpoint = 0")
+
+    def take_over(self) -> None:
+        """Write to the file what is in the write-ahead log, and empty that."""
+        self.connection.execute(RECORD_END)
+        self.connection.execute("pragma wal_checkpoint(truncate)")
 
     def at_one_moment(self, work: Callable[[], Result]) -> Result:
         """Do some work that reads the file as it is at one moment, whatever is written to it meanwhile."""

@@ -75,7 +75,7 @@ class Connection:
 
     def execute(self, sql: str, bindings: Iterable[Any] = ()) -> Rows:
         if "wal_autocheckpoint" in sql:
-            sql, self._often = "pragma wal_autocheckpoint = 0", True
+            sql, self._often = "pragma wal_autocheckpoint = 0", not sql.endswith("= 0")
         with _errors():
             rows = Rows(list(self._connection.execute(sql, tuple(bindings))))
         self._checkpoint()

@@ -59,7 +59,7 @@ def made(folder: Path, retain: int | None, checkpoint: bool) -> Image:
     image.path.parent.mkdir()
     assert db._file is not None
     if checkpoint:
-        db._file.container.connection.execute("pragma wal_checkpoint(truncate)")
+        db._file.container.take_over()
     Image(path, {}).copied(image.path.parent)
     lose(db)
     assert start < min(image.seen)

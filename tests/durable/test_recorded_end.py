@@ -1,0 +1,109 @@
+"""The end of the log: recorded before SQLite takes its write-ahead log over into the file, not with every entry."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from lftj.durable import care, checking, container
+from lftj.errors import DatabaseFileError
+from tests.durable.shop import contents, lose, opened
+
+
+def alone(path: Path, to: Path) -> tuple[int, int]:
+    """The last entry, and the one that is recorded, of the file without its write-ahead log; (0, 0): of none yet."""
+    shutil.copy(path, to)
+    raw = sqlite3.connect(to)
+    try:
+        last = raw.execute("select max(seq) from log").fetchone()[0] or 0
+        recorded = raw.execute("select last from ends where name = 'log'").fetchone()[0]
+    except sqlite3.OperationalError:  # its tables are in the write-ahead log
+        return 0, 0
+    finally:
+        raw.close()
+    return last, recorded
+
+
+@pytest.mark.parametrize("sync", ["full", "normal", "off"])
+def test_the_file_alone_never_has_an_entry_beyond_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: str
+) -> None:
+    monkeypatch.setattr(container, "MOST_AHEAD", 1)
+    monkeypatch.setattr(container, "MOST_UNRECORDED", 3)
+    path, seen = tmp_path / "shop.lftj", set()
+    with opened(path, sync=sync) as db:
+        db.load("edge", [(i, i + 1) for i in range(40)])
+        for i in range(30):
+            with db.transaction() as tx:
+                tx.insert("edge", [(i, 50 + i)])
+                if i % 7 == 6:
+                    tx.insert("name", [(i, f"name {i}")])
+            if i % 11 == 10:
+                db.checkpoint()
+            last, recorded = alone(path, tmp_path / "alone.lftj")
+            assert last in (0, recorded)  # 0: checkpoints drop entries
+            seen.add(recorded)
+        end = db.seq
+    assert len(seen) >= (4 if sync == "off" else 10)  # it was taken over again and again
+    assert alone(path, tmp_path / "alone.lftj") == (end, end)
+
+
+def test_what_died_unrecorded_is_there_and_recorded_when_it_is_opened(tmp_path: Path) -> None:
+    path, left = tmp_path / "made" / "shop.lftj", tmp_path / "left"
+    path.parent.mkdir()
+    with opened(path) as db:
+        db.load("edge", [(i, i + 1) for i in range(10)])
+        for i in range(5):
+            with db.transaction() as tx:
+                tx.insert("edge", [(i, 50 + i)])
+        shutil.copytree(path.parent, left)
+        now, end = contents(db), db.seq
+        copied = tmp_path / "backup.lftj"
+        care.backup(path, copied)
+        lose(db)
+    assert alone(copied, tmp_path / "alone.lftj") == (end, end)
+    path = left / "shop.lftj"
+    assert checking.check(path) == []
+    with opened(path, read_only=True) as db:
+        assert contents(db) == now
+    with opened(path) as db:
+        assert contents(db) == now
+        last, recorded = alone(path, tmp_path / "alone.lftj")
+        assert last == recorded == end
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_entries_that_are_gone_from_the_end_of_a_closed_file_are_missed(tmp_path: Path, lost: int) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path, retain=10) as db:
+        db.load("edge", [(i, i + 1) for i in range(10)])
+        db.checkpoint()
+        for i in range(5):
+            with db.transaction() as tx:
+                tx.insert("edge", [(i, 50 + i)])
+        end = db.seq
+    with sqlite3.connect(path) as raw:
+        raw.execute("delete from log where seq > ?", (end - lost,))
+    raw.close()
+    assert checking.check(path)
+    with pytest.raises(DatabaseFileError, match="log ends with"):
+        opened(path)
+
+
+def test_a_file_of_format_2_is_read_and_becomes_one_of_this(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path) as db:
+        db.load("edge", [(1, 2)])
+        now = contents(db)
+    with sqlite3.connect(path) as raw:
+        raw.execute("pragma user_version = 2")
+    raw.close()
+    for read_only, version in ((True, 2), (False, 3)):
+        with opened(path, read_only=read_only) as db:
+            assert contents(db) == now
+        raw = sqlite3.connect(path)
+        assert raw.execute("pragma user_version").fetchone()[0] == version
+        raw.close()
