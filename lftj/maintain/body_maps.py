@@ -7,6 +7,7 @@ step is not adopted, it is taken back. Whatever disturbs that leaves maps that h
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Mapping
 from functools import cached_property
@@ -20,6 +21,7 @@ from lftj.maintain.cost import RebuildCost
 from lftj.maintain.step import Step
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
+from lftj.triggers.fill_order import fill_order
 from lftj.triggers.from_clauses import ClauseFormulas
 from lftj.triggers.kept_thresholds import ThresholdFormulas
 from lftj.triggers.maps import Maps, SumOverflow
@@ -35,6 +37,8 @@ Contents = Mapping[str, "weakref.ref[Version]"]
 OUTGROWN, MANY_ROWS = 16, 4096
 # Joins of so many relations have one order.
 FEW_RELATIONS = 2
+# Rows by which it is measured what a changed row takes: so many that the few which take most are among them.
+SAMPLE = 1024
 
 
 class EventRun:
@@ -64,7 +68,7 @@ class BodyMaps:
     `count`: the map of the count of bindings · `totals`: those of the sums of operands · `table`: that of the count;
     `one_table`: the sums are values of it, too · `sizes`: the rows of derived relations that the maps were chosen for ·
     `has_slices`: of so many that their order counts · `holding`: the contents of relations that the maps are of (None:
-    of none) · `rebuild`: what evaluating a head by filling them takes.
+    of none) · `filling`: the steps that filling them took · `rebuild`: what evaluating a head so takes.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class BodyMaps:
         self.has_slices = len(self.sizes) > FEW_RELATIONS
         self.holding: Contents | None = None
         self.steps_per_event = 0.0
+        self.filling = 0
         self.rebuild: RebuildCost | None = None
         self._run: weakref.ref[EventRun] | None = None
         self._teller: weakref.ref[object] | None = None
@@ -119,19 +124,32 @@ class BodyMaps:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def fill(self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits) -> None:
-        """Run all rows of what the heads read as insertions. Raises `NoEvents`, `SumOverflow`."""
-        done = steps = 0
-        self.maps.reserve(sum(len(relations[name]) for name in self.events.by_predicate))
-        for name in self.events.by_predicate:
-            rows = relations[name].content.columns()
-            n = rows.shape[1]
-            zeros = np.zeros(n, np.int64)
-            made = self.events.of([ChangedRows(name, rows, np.ones(n, np.int8), zeros)], symbols)
-            self.maps.run(made.kinds, made.rows, logs=False, look=limits.look)
-            done, steps = done + n, steps + self.maps.steps
+        """Run all rows of what the heads read as insertions. Raises `NoEvents`, `SumOverflow`.
+
+        Some are left to the end, when all others are there: what they take is what a changed row does.
+        """
+        blocks = {name: _inserted(name, relations[name].content.columns()) for name in self.events.by_predicate}
+        rows = sum(len(block.signs) for block in blocks.values())
+        self.maps.reserve(rows)
+        chosen = np.random.default_rng(0)  # the same ones every time
+        last = {name: _some(block, rows, chosen) for name, block in blocks.items()}
+        made = {each[0].name: each for several in self.events.by_predicate.values() for each in several}
+        sizes = {name: float(len(blocks[each[0].predicate].signs)) for name, each in made.items()}
+        self.filling = 0
+        for name in fill_order(self.maps.program, sizes):
+            block = blocks[made[name][0].predicate]
+            first = np.delete(block.rows, last[block.relation], axis=1)
+            self._insert(self.events.of_one(made[name], _inserted(block.relation, first), symbols), limits)
+        steps = self.filling
+        ends = [_inserted(name, blocks[name].rows[:, last[name]]) for name in blocks]
+        self._insert(self.events.of(ends, symbols), limits)
         self.maps.trim()
-        self.steps_per_event = steps / max(1, done)
+        self.steps_per_event = (self.filling - steps) / max(1, sum(len(block.signs) for block in ends))
         self.hold(relations)
+
+    def _insert(self, events: Events, limits: Limits) -> None:
+        self.maps.run(events.kinds, events.rows, logs=False, look=limits.look)
+        self.filling += self.maps.steps
 
     def run_row(self, step: Step, plan: RowPlan, row: Ints, sign: int) -> tuple[int, EventRun] | None:
         """Run the events of a changed row int64[arity, 1] by a plan; (what `follow_row` says, the run).
@@ -193,6 +211,18 @@ class BodyMaps:
             self.holding = None
             self.maps.undo(run.events.kinds, run.events.rows)
             self._is_again(run.before)
+
+
+def _inserted(name: str, rows: Ints) -> ChangedRows:
+    """Rows int64[arity, n] of a relation that come, all at once."""
+    n = rows.shape[1]
+    return ChangedRows(name, rows, np.ones(n, np.int8), np.zeros(n, np.int64))
+
+
+def _some(block: ChangedRows, rows: int, chosen: np.random.Generator) -> Ints:
+    """Which rows of one relation stand for changed ones, of so many in all relations."""
+    n = len(block.signs)
+    return chosen.choice(n, math.ceil(n * min(1 / 8, SAMPLE / rows)), replace=False) if n else np.arange(0)
 
 
 def _alike(contents: Contents | None, relations: Mapping[str, StoredRelation]) -> bool:

@@ -304,7 +304,7 @@ class Triggers:
         if found is None and (done is None or done.counters is None):
             evaluating = RebuildCost(rows=read, stored=len(content)).measured(time.thread_time_ns() - began_cpu)
             body.rebuild = kept.rebuild = evaluating
-        steps = round(body.steps_per_event * read)
+        steps = 0 if found is not None else body.filling
         work = (RuleWork(0, steps, 0, 0, read, time.perf_counter() - began),)
         relations, changes = {heads.name: relation.successor(content, change=change)}, {heads.name: change}
         if done is not None:

@@ -9,7 +9,7 @@ normalise.py          polynomials, variable elimination, connected components
 canonical.py          equal texts for definitions that are equal up to names
 evaluation_order.py   the order in which the factors of a product are evaluated
 extraction.py         what a product sums over relations becomes maps
-worth_keeping.py      which components of a delta get a map, by estimates
+worth_keeping.py      which components of a delta get a map, by estimates; fill_order.py in which order they are filled
 from_clauses.py       from the clause of an aggregate to formulas, atoms.py of its atoms; one_body.py those of one body
 derived_relations.py  what a formula reads of one relation, for batches of rows; events
 head_rows.py          from what maps logged to rows of the head

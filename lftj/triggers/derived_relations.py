@@ -196,8 +196,8 @@ class EventMaker:
         Raises `NoEvents`.
         """
         if len(blocks) == 1 and len(made := self.by_predicate[blocks[0].relation]) == 1:
-            return self._of(made[0], blocks[0], symbols)
-        parts = [self._of(made, block, symbols) for block in blocks for made in self.by_predicate[block.relation]]
+            return self.of_one(made[0], blocks[0], symbols)
+        parts = [self.of_one(made, block, symbols) for block in blocks for made in self.by_predicate[block.relation]]
         numbers = np.concatenate([part.numbers for part in parts])
         kinds = np.concatenate([part.kinds for part in parts])
         rows = np.concatenate([part.rows for part in parts])
@@ -206,7 +206,8 @@ class EventMaker:
             numbers, kinds, rows = numbers[order], kinds[order], rows[order]
         return Events(kinds, rows, numbers)
 
-    def _of(self, made: tuple[DerivedRelation, int, int], block: ChangedRows, symbols: SymbolTable) -> Events:
+    def of_one(self, made: tuple[DerivedRelation, int, int], block: ChangedRows, symbols: SymbolTable) -> Events:
+        """The events of one of the derived relations, with the numbers of its events. Raises `NoEvents`."""
         relation, insertion, deletion = made
         columns, kept = relation.of(block.rows, symbols)
         if relation.measured:

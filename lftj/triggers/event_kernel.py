@@ -543,13 +543,13 @@ def _ask_ahead(tables, code, work, kind, rows, event):
 
 
 @kernel
-def run_events(tables, code, work, kinds, rows, upto, logs):
-    """Go on with events int64[n, columns] of `kinds`, from `state[EVENT]` to `upto`: DONE, or why it stopped.
+def run_events(tables, code, work, kinds, rows, upto, most, logs):
+    """Go on with events int64[n, columns] of `kinds`, to `upto` or until `most` steps are taken: DONE, or why not.
 
     `logs`: whether changes of top maps are logged. After OVERFLOW `state` says at which event and statement.
     """
-    state, registers = work.state, work.registers
-    while state[EVENT] < upto:
+    state, registers, enough = work.state, work.registers, work.state[STEPS] + most
+    while state[EVENT] < upto and state[STEPS] < enough:
         event = state[EVENT]
         if state[PHASE] == EVALUATING:
             kind = kinds[event]

@@ -30,8 +30,9 @@ from scantree.packed import PackedArguments
 
 Ints = npt.NDArray[np.int64]
 
-# Events between two looks at Ctrl-C and limits.
-AT_A_TIME = 20_000
+# Events between two looks at Ctrl-C and limits, and the steps of events that run through many entries: a tenth of a
+# second.
+AT_A_TIME, MOST_STEPS = 20_000, 10_000_000
 
 
 class SumOverflow(EvaluationError):
@@ -128,10 +129,10 @@ class Maps:
         self.tables, self._packed = tables, None
 
     def _slice(self, kinds: Ints, rows: Ints, upto: int, *, logs: bool) -> int:
-        """Go on to event `upto`, making room on the way; the number of the next event."""
+        """Go on towards event `upto`, one at least, making room on the way; the number of the next event."""
         state = self.work.state
         while True:
-            status = run_packed(self.packed.words, kinds, rows, upto, logs)
+            status = run_packed(self.packed.words, kinds, rows, upto, MOST_STEPS, logs)
             if status == k.DONE or (status == k.OVERFLOW and state[k.UNDOING] == 1):
                 return int(state[k.EVENT])
             self._go_on(status)
@@ -183,7 +184,10 @@ class Maps:
         self.work.state[:] = 0
         self.work.state[k.UNDOING] = 1
         opposite, reverse = np.ascontiguousarray(kinds[::-1] ^ 1), np.ascontiguousarray(rows[::-1])
-        self.lost = self._slice(opposite, reverse, len(kinds), logs=False) < len(kinds)
+        done, n = 0, len(kinds)
+        while done < n and (upto := self._slice(opposite, reverse, n, logs=False)) > done:
+            done = upto
+        self.lost = done < n
 
     @property
     def steps(self) -> int:

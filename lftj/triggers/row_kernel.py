@@ -24,6 +24,7 @@ from lftj.store.change import Change
 from lftj.triggers.derived_relations import Events, Magnitudes
 from lftj.triggers.event_kernel import (
     DONE,
+    KEY_MAX,
     KEY_MIN,
     LOGGED,
     OLD,
@@ -56,7 +57,7 @@ def packed_maps(tables: Tables, code: EventCode, work: EventWork) -> PackedArgum
 
 
 @kernel
-def run_packed(packed, kinds, rows, upto, logs):
+def run_packed(packed, kinds, rows, upto, most, logs):
     """`run_events` over what `packed_maps` packed."""
     trees = Trees(words_at(packed, 4), words_at(packed, 5), table_at(packed, 6))
     tables = Tables(words_at(packed, 0), table_at(packed, 1), table_at(packed, 2), words_at(packed, 3), trees)
@@ -80,7 +81,7 @@ def run_packed(packed, kinds, rows, upto, logs):
         table_at(packed, 21),
         words_at(packed, 22),
     )
-    return run_events(tables, code, work, kinds, rows, upto, logs)
+    return run_events(tables, code, work, kinds, rows, upto, most, logs)
 
 
 LOG_AT, STATE_AT = 21, 22
@@ -164,7 +165,7 @@ def follow_row(maps, plan, row, sign, begins):
             kinds[r] = relations[r, INSERTION if sign > 0 else DELETION]
             for c in range(relations[r, WIDTH]):
                 events[r, c] = row[relations[r, COLUMNS + c], 0]
-    status = run_packed(maps, kinds, events, len(kinds), True)
+    status = run_packed(maps, kinds, events, len(kinds), KEY_MAX >> 1, True)
     if status != DONE:
         return -status
     log, n = table_at(maps, LOG_AT), words_at(maps, STATE_AT)[LOGGED]

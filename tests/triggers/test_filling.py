@@ -1,0 +1,88 @@
+"""Filling maps: the order of relations that walks least, what a changed row is measured to take, and stops on the way.
+
+Catches: a join that is enumerated to count it (4,000 documents of one role and 4,000 of its members took 16 million
+steps); time limits that nobody looks at where few events take long.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import lftj
+from lftj.join.run import Limits
+from lftj.maintain.kept_triggers import KeptTriggers
+from lftj.triggers import maps
+
+N = 300
+HUBS = {
+    "read later": ("t[d] = count : { r(d, x), s(_, x) }.", ("r", "s")),
+    "read first": ("t[d] = count : { s(_, x), r(d, x) }.", ("r", "s")),
+    "by the middle": ("t[x] = count : { r(_, x), s(_, x) }.", ("r", "s")),
+    "two away": ("t[d] = sum a : { r(d, x), s(y, x), u(a, y) }.", ("r", "s", "u")),
+    "in two ways": ("t[d] = count : { r(d, x), s(_, x), u(_, x) }.", ("r", "s", "u")),
+    "with itself": ("t[d] = count : { r(d, x), r(_, x) }.", ("r",)),
+}
+DECLARED = ".decl r(a:number, b:number)  .decl s(a:number, b:number)  .decl u(a:number, b:number)\n"
+
+
+def kept(db: lftj.Database) -> KeptTriggers:
+    (found,) = [held for held in db._kept.heads.values() if isinstance(held, KeptTriggers)]
+    return found
+
+
+def entries(held: KeptTriggers) -> int:
+    """Of all maps: each is made, too."""
+    return sum(len(held.body.maps.entries(name)[1]) for name in held.body.maps.program.maps)
+
+
+def hub(rule: str, names: tuple[str, ...], n: int = N) -> lftj.Database:
+    """All rows meet in one value."""
+    db = lftj.Database(DECLARED)
+    db.rules(rule, maintain={"t": "triggers"})
+    for name in names:
+        db.load(name, [(i, 0) for i in range(n)])
+    return db
+
+
+@pytest.mark.parametrize("name", HUBS)
+def test_filling_takes_a_few_steps_for_a_row(name: str) -> None:
+    rule, names = HUBS[name]
+    few, many = hub(rule, names), hub(rule, names, 2 * N)
+    assert list(few["t"]) == list(anew(rule, names, N)["t"])
+    assert list(many["t"]) == list(anew(rule, names, 2 * N)["t"])
+    steps = [kept(db).body.filling for db in (few, many)]
+    # The rows that are left to the end are a share of all, and meet the others.
+    ends = [kept(db).body.steps_per_event * len(names) * n / 8 for db, n in ((few, N), (many, 2 * N))]
+    for taken, last, n in zip(steps, ends, (N, 2 * N), strict=True):
+        assert taken - last <= 24 * (len(names) * n + entries(kept(few if n == N else many)))
+
+
+def anew(rule: str, names: tuple[str, ...], n: int) -> lftj.Database:
+    db = lftj.Database(DECLARED)
+    db.rules(rule, maintain={"t": "recompute"})
+    for name in names:
+        db.load(name, [(i, 0) for i in range(n)])
+    return db
+
+
+def test_a_changed_row_is_measured_among_all_others() -> None:
+    """Whatever order they were filled in: a row of `s` changes all documents, one of `r` is looked up."""
+    db = hub(*HUBS["read later"])
+    list(db["t"])
+    assert N / 4 <= kept(db).body.steps_per_event <= 4 * N
+    assert 2 * kept(db).body.steps_per_event * N / 8 >= N * N / 16
+
+
+def test_limits_are_looked_at_after_so_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, real = 0, Limits.look
+
+    def look(self: Limits, rows: int) -> None:
+        nonlocal looks
+        looks += 1
+        real(self, rows)
+
+    monkeypatch.setattr(maps, "MOST_STEPS", 100)
+    monkeypatch.setattr(Limits, "look", look)
+    db = hub(*HUBS["read later"])
+    list(db["t"])
+    assert looks >= N / 10  # each row of `s` that is left to the end runs through all documents
