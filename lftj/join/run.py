@@ -8,6 +8,7 @@ with the limit, and lets the progress line move.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ class Limits:
     """What a caller allows.
 
     `deadline` on `time.monotonic`'s clock, and a function told between slices: how many, of what, and in which stage.
-    What is counted are `unit`, of which there were so many `before` the walk that looks.
+    What is counted are `unit`, of which there were so many `before` the walk that looks. `most`: from how many on the
+    walk is given up.
     """
 
     deadline: float | None = None
@@ -44,6 +46,7 @@ class Limits:
     unit: str = "rows"
     stage: str = ""
     before: int = 0
+    most: float = math.inf
 
     @classmethod
     def within(cls, timeout: float | None, progress: Told | None = None) -> Limits:
@@ -57,6 +60,8 @@ class Limits:
     def look(self, rows: int) -> None:
         """Raise `TimeoutExpired` if the time is up; tell the progress line."""
         rows += self.before
+        if rows > self.most:
+            raise TooManyRows
         if self.deadline is not None and time.monotonic() > self.deadline:
             unit = self.unit.replace("rows", "row") if rows == 1 else self.unit
             raise TimeoutExpired(
@@ -84,6 +89,10 @@ class Counters:
     matches: tuple[int, ...] = ()
     ranges: int = 1
     abandoned: int = 0
+
+
+class TooManyRows(Exception):
+    """A walk has found more rows than its limits allow: it is given up."""
 
 
 class Overdue(Exception):

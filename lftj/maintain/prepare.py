@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,17 @@ from lftj.evaluate.aggregate import accumulates, recorded
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.evaluate.undefined_terms import look_for_error
-from lftj.join.run import Limits
+from lftj.join.run import Limits, TooManyRows
 from lftj.language.clause import Clause
+from lftj.language.options import AUTO
 from lftj.maintain.clause_delta import ClauseDelta
 from lftj.maintain.clause_trace import ClauseTrace
 from lftj.maintain.cost import RebuildCost, concerned
 from lftj.maintain.derivations import KeptDerivations, StagedDerivations, derives_once, kept_content, support_of
+from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
+from lftj.maintain.strategy import Staged
 from lftj.maintain.text_trace import TextTrace
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
@@ -27,16 +31,31 @@ from lftj.store.change import Change
 
 Rows = npt.NDArray[np.int64]
 Followable = ClauseTrace | TextTrace | ClauseDelta
+Make = Callable[[Evaluator, Clause, Limits], tuple[Followable, list[Rows], Evaluation]]
+# Preparing may go through so many times as many derivations as rows are read and stored, or as evaluating would in the
+# time that it took, of so many nanoseconds each; and so many in any case. An aggregate is evaluated by multiplying
+# counts: its derivations may be a thousand times as many.
+PATIENT, DERIVATION, IN_ANY_CASE = 10.0, 100.0, 1 << 20
 
 
-def prepared(
-    step: Step,
-    heads: Heads,
-    make: Callable[[Evaluator, Clause, Limits], tuple[Followable, list[Rows], Evaluation]],
-    why: Reason,
-    limits: Limits,
-) -> StagedDerivations:
-    """Evaluate a head rule by rule. `make` evaluates one: (what follows it, rows with repeats, how it went)."""
+def prepared(step: Step, heads: Heads, make: Make, why: Reason, limits: Limits) -> Staged:
+    """Evaluate a head rule by rule. `make` evaluates one: (what follows it, rows with repeats, how it went).
+
+    Where there are far too many derivations for that, it is evaluated only, and never followed by them.
+    """
+    done = step.before.evaluations.get(heads.clauses[0])
+    if step.asked(heads) != {AUTO} or done is None or not done.cpu:
+        return _prepared(step, heads, make, why, limits)
+    rows = sum(len(step.after[name]) for name in (heads.name, *heads.reads))
+    most = max(IN_ANY_CASE, int(PATIENT * max(rows, done.cpu / DERIVATION)))
+    try:
+        return _prepared(step, heads, make, why, replace(limits, most=most))
+    except TooManyRows:
+        step.kept.costs_of(heads).why_not = f"it has more than {most:,} derivations, and takes little to evaluate"
+    return RECOMPUTE.prepare(step, heads, f"{why}: more than {most:,} derivations", limits)
+
+
+def _prepared(step: Step, heads: Heads, make: Make, why: Reason, limits: Limits) -> StagedDerivations:
     evaluator, relations = step.evaluator, step.after
     relation, clauses = relations[heads.name], heads.clauses
     traces: list[Followable] = []

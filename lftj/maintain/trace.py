@@ -132,7 +132,7 @@ class Trace:
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits rules that are not recursive and ask for more than whether a relation is empty."""
-        return why_not_followed(heads)
+        return step.kept.costs_of(heads).why_not or why_not_followed(heads)
 
     def kept(self, step: Step, heads: Heads) -> KeptDerivations | None:
         """The head's traces are what is kept of it, or there is nothing at hand."""
