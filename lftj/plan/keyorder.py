@@ -41,7 +41,8 @@ from lftj.plan.statistics import Statistics
 ALL_ORDERS = 3
 BEAM = 16
 # Of more variables than `MANY` so many orders of the same ones are kept, and what is connected to nothing that is bound
-# waits, unless the head needs it. Of more than `CROWDED` that one atom alone holds, the first is tried for all.
+# waits, unless the head needs it. Of more than `CROWDED` those that one atom alone holds are bound together, where
+# nothing else tells them apart (`twins`).
 MANY, ALIKE, WIDE, CROWDED = 6, 2, 8, 16
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
@@ -126,10 +127,30 @@ class OrderSearch:
         self.names = self.matches.names
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.head = self.matches.mask(body.head_variables)
+        self.twins = self._twins() if len(self.names) > CROWDED else {v: (v,) for v in self.names}
+        # The first of each.
+        self.leading = self.matches.mask(frozenset(twins[0] for twins in self.twins.values()))
         # Whether the search ends at a first witness once the head is bound.
         self.existential = not (counting or body.every)
         whole = self.matches.components(self.matches.all)
         self.start = _Partial(apart=tuple((part, 1.0) for part in whole) if counting else ())
+
+    def _twins(self) -> dict[str, tuple[str, ...]]:
+        """By variable, those that are bound with it: of one atom alone, asked for nowhere else, all in the head or not.
+
+        They stand in the order of the columns, for which nothing has to be sorted. What orders of them are there differ
+        little, and of 100 columns there are more than can be looked at.
+        """
+        body, holding = self.body, self.matches.holding
+        apart = set(body.shown)
+        for scope in (*(c.variables for c in body.conditions), *(a.variables for a in (*body.negated, *body.looked))):
+            apart |= scope
+        found: dict[tuple[int, bool], list[str]] = {}
+        for i, atom in enumerate(body.atoms):
+            for v in atom.columns:
+                if v is not None and v not in apart and len(holding[v]) == 1 and atom.columns.count(v) == 1:
+                    found.setdefault((i, bool(self.matches.bit[v] & self.head)), []).append(v)
+        return {v: (v,) for v in self.names} | {v: tuple(twins) for twins in found.values() for v in twins}
 
     def begin(self, variables: Sequence[str]) -> None:
         """Let all orders begin with these variables, which atoms hold."""
@@ -168,17 +189,21 @@ class OrderSearch:
         `built`: only those that read nothing but key orders that are built, if there are any.
         """
         beam = [self.start]
-        for left in range(len(self.names) - len(self.start.order), 0, -1):
+        while beam and self.matches.all & ~beam[0].bound:
             ranked = [
                 # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
-                (p.cost + left * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
+                (p.cost + self._left(partial) * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
                 for partial in beam
                 for v in self._next(partial, many, head_first)
-                if (not built or self._along_built(partial, v)) and (p := self.bind(partial, v))
+                if (not built or self._along_built(partial, v)) and (p := self.bind_twins(partial, v))
             ]
             grown = [p for _, _, p in sorted(ranked, key=lambda r: r[:2])]
             beam = list(_varied(grown, len(self.names) > CROWDED)) if many else grown[:BEAM]
         return beam
+
+    def _left(self, partial: _Partial) -> int:
+        """How many variables are left, twins being one."""
+        return (self.leading & ~partial.bound).bit_count()
 
     def _along_built(self, partial: _Partial, v: str) -> bool:
         """Whether key orders that are built have the columns of each atom in the order of `partial` with `v` next."""
@@ -198,7 +223,7 @@ class OrderSearch:
 
     def _next(self, partial: _Partial, many: bool, head_first: bool) -> list[str]:
         """The variables that may be bound next: of many, what is connected to the bound ones, or the head needs."""
-        left = self.matches.all & ~partial.bound
+        left = self.leading & ~partial.bound
         if many and partial.bound:
             near = self.matches.frontier(left, partial.bound)
             left = near | (left & self.head) or left
@@ -207,7 +232,7 @@ class OrderSearch:
         found = self.matches.named(left)
         if many and not any(self.bind(partial, v) for v in found):
             # What the head needs may be computed from variables that neither it nor what is bound leads to.
-            found = self.matches.named(self.matches.all & ~partial.bound)
+            found = self.matches.named(self.leading & ~partial.bound)
         return self._first_of_each(partial, found) if len(self.names) > CROWDED else found
 
     def _first_of_each(self, partial: _Partial, found: list[str]) -> list[str]:
@@ -256,6 +281,14 @@ class OrderSearch:
                 return None
             partial = following
         return self.choice(partial)
+
+    def bind_twins(self, partial: _Partial, v: str) -> _Partial | None:
+        """`partial` with `v` and what is bound with it next; None if nothing can bind it yet."""
+        following: _Partial | None = partial
+        for twin in self.twins[v]:
+            if following is not None and not self.matches.bit[twin] & partial.bound:
+                following = self.bind(following, twin)
+        return following
 
     def bind(self, partial: _Partial, v: str) -> _Partial | None:
         """`partial` with `v` bound next; None if nothing can bind it yet."""

@@ -100,23 +100,23 @@ def _grown(
     begin so.
     """
     matches, partial, wanted = search.matches, search.start, list(first)
-    while left := matches.all & ~partial.bound:
+    while left := search.leading & ~partial.bound:
         near = matches.frontier(left, partial.bound) if partial.bound else 0
         found = []
-        for v in matches.names:
+        for v in matches.named(near or left):
             bit = matches.bit[v]
-            if (near or left) & bit and (known := matches.matching(bit, partial.bound)) is not None:
+            if (known := matches.matching(bit, partial.bound)) is not None:
                 place = sooner[v] if sooner is not None else ()
                 found.append((not known.defined, place, known.matches, search.rank[v], v))
         found.sort()
-        wanted = [v for v in wanted if matches.bit[v] & left]
+        wanted = [v for v in wanted if matches.bit[v] & ~partial.bound]
         if wanted and (not partial.bound or not found or found[0][0]):
             v = next((v for v in wanted if matches.bit[v] & near), wanted[0])
         elif found:
             v = found[0][-1]
         else:
             return
-        following = search.bind(partial, v)
+        following = search.bind_twins(partial, v)
         if following is None:
             return
         partial = following

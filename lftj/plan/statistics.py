@@ -101,8 +101,17 @@ class Statistics:
             if len(columns) == 1:
                 self._known[columns] = self._estimate(next(iter(columns)))
             else:
-                self._known[columns] = min(float(self.rows), math.prod(self.distinct(frozenset([c])) for c in columns))
+                self._known[columns] = self._of_each(columns)
         return max(1.0, self._known[columns])
+
+    def _of_each(self, columns: frozenset[int]) -> float:
+        """The distinct keys of columns that have nothing to do with each other: no more than there are rows."""
+        found = 1.0
+        for column in sorted(columns):
+            found *= self.distinct(frozenset([column]))
+            if found >= self.rows:
+                return float(self.rows)
+        return found
 
     def _profile(self, order: tuple[int, ...], version: Version) -> None:
         """Count the prefixes of a key order; of a large relation in a part of its pages.
