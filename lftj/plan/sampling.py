@@ -4,7 +4,8 @@ Estimates from averages cannot tell that the frequent vertices of a graph are al
 the walk itself can. For each candidate order some rows of the atom that binds its first variables are drawn, those
 variables are set to each drawn row in turn, the real kernel walks below, and the steps are scaled up. Rows are drawn
 evenly, so a binding with many rows is drawn often and counts less each time (Hansen and Hurwitz, 1943): the estimate
-is unbiased, up to walks that exceed the budget.
+is unbiased, up to walks that exceed the budget. Of an order with such a walk the estimate from averages is believed, if
+it says more.
 
 At least `CANDIDATES` orders are tried, and more while the pilots have walked less than `SHARE` of the best walk
 found. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that
@@ -51,11 +52,15 @@ Ranks = Callable[[], npt.NDArray[np.int64]]
 
 
 class Pilot(NamedTuple):
-    """What a pilot found: `steps` of the whole walk, the standard `error` of that, and the steps it `spent`."""
+    """What a pilot found: `steps` of the whole walk, the standard `error` of that, and the steps it `spent`.
+
+    `cut`: it takes more than that, since a walk below some binding was not finished.
+    """
 
     steps: float
     error: float
     spent: int
+    cut: bool = False
 
 
 def best_of(
@@ -103,7 +108,8 @@ def best_of(
         built_for.append(candidate)
         tried += 1
         found = _pilot(candidate, relations, encode, ranks, budget, limit, limits)
-        steps = max(found.steps, walked.get(candidate.order, 0)) + to_sort(candidate, set())
+        least = max(walked.get(candidate.order, 0), choice.cost if found.cut else 0.0)
+        steps = max(found.steps, least) + to_sort(candidate, set())
         spent += found.spent
         # Samples err: an order has to be better by more than that to take the place of one whose estimate is better.
         if tried == 1 or (steps < CLEARLY * limit and limit - steps > np.hypot(error, found.error)):
@@ -180,6 +186,7 @@ def _pilot(
     out = np.empty((len(walk.head), 1 << 12), np.int64)
     control, spent = walk.control, 0
     costs: list[float] = []
+    cut = False
     wanted = 1 << int(np.log2(min(MOST_DRAWN, max(LEAST_DRAWN, budget / PER_ROW))))
     bindings, weights = (np.empty((1, 0), np.int64), [1.0]) if whole else _draw(drawn, len(given), wanted)
     n = len(weights)
@@ -203,11 +210,12 @@ def _pilot(
         rows += int(control[cells.WRITTEN])
         control[cells.WRITTEN] = 0
         steps = _work(control) - before
+        cut |= status != triejoin.FINISHED
         spent += steps
         if status >= triejoin.OVERFLOW or (whole and status != triejoin.FINISHED):
             return Pilot(np.inf, 0.0, spent)
         costs.append((steps + (EMIT if plan.in_order else DEDUPE) * rows) * weights[i])
-    return Pilot(float(np.mean(costs)), float(np.std(costs) / np.sqrt(len(costs))), spent)
+    return Pilot(float(np.mean(costs)), float(np.std(costs) / np.sqrt(len(costs))), spent, cut)
 
 
 def _work(control: npt.NDArray[np.int64]) -> int:
