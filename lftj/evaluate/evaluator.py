@@ -133,7 +133,8 @@ class Evaluator:
             wanted = None if forced is None else tuple(v for v in forced if v in body.variables)
             search = OrderSearch(body, statistics, counting)
             walked = {late.order: late.steps for late in abandoned}
-            at_hand = (relations, self._encode, self.symbols.ranks, limits or Limits())
+            read = {atom.predicate: relations[atom.predicate] for atom in (*body.atoms, *body.negated, *body.looked)}
+            at_hand = (read, self._encode, self.symbols.ranks, limits or Limits())
 
             def planned(choice: Choice) -> JoinPlan:
                 return plan_join(body, choice, relations, counting=counting)

@@ -48,15 +48,20 @@ QUERY = "query"
 
 
 def check(
-    program: ast.Program, *, known: Mapping[str, Schema] | None = None, clauses: Sequence[Clause] = ()
+    program: ast.Program,
+    *,
+    known: Mapping[str, Schema] | None = None,
+    clauses: Sequence[Clause] = (),
+    last: int | None = None,
 ) -> CheckedProgram:
     """Check a program, on top of the relations and the clauses a database already has.
 
-    Raises ProgramError with every finding, in source order. The rule numbers continue those of `clauses`; `strata`
-    covers both.
+    Raises ProgramError with every finding, in source order. The rule numbers continue those of `clauses`, or `last`;
+    `strata` covers both.
     """
+    number = max((clause.rule for clause in clauses), default=0) if last is None else last
     try:
-        return _check(program, known or {}, clauses)
+        return _check(program, known or {}, clauses, number)
     except RecursionError:
         raise too_deep(program.source) from None
 
@@ -89,7 +94,9 @@ def _of_rules_only(node: Node) -> str:
     return ""
 
 
-def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause]) -> CheckedProgram:
+def _check(
+    program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause], number: int
+) -> CheckedProgram:
     findings = Findings()
     names = resolve(program, known, findings)
     directives = check_directives(program, names, findings)
@@ -110,7 +117,6 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
 
     facts: dict[str, dict[tuple[Any, ...], None]] = {}
     made: list[Clause] = []
-    number = max((clause.rule for clause in before), default=0)
     previous: ast.Rule | None = None
     options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""

@@ -260,12 +260,10 @@ class Commit:
                 name: held if (held := relations.get(name)) is not None and held.schema == relation.schema else relation
                 for name, relation in program.relations.items()
             }
-            kept = set(strata.clauses)
-            evaluations = {
-                clause: done
-                for clause, done in evaluations.items()
-                if clause in kept and clause.head not in self._new_heads
-            }
+            evaluations = evaluations.copy()  # a new dict would take the hash of every clause
+            for clause in list(evaluations):
+                if clause.head in self._new_heads or clause not in strata.of(clause.head):
+                    del evaluations[clause]
             self._stale = {head for head in self._stale if head in strata.by_head}
             undefined = {head: rows for head, rows in undefined.items() if head in strata.by_head}
         for name in {**facts, **dict.fromkeys(self._new_heads)} if self._new_heads else facts:

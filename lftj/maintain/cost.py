@@ -19,6 +19,7 @@ from lftj.program.strata import Heads, Strata
 from lftj.store.change import Change
 from lftj.triggers.from_clauses import ClauseFormulas
 from lftj.triggers.kept_thresholds import ThresholdFormulas
+from lftj.triggers.one_body import Form
 from scantree.version import Version
 
 # Evaluating: a node opened, a seek, a row derived, stored or compared, a text computed; planning and the like.
@@ -134,7 +135,8 @@ class HeadCosts:
     derivations cannot be followed (None: not looked at) · `favoured`: the
     one of them that was turned to ("": none yet) · `regret`: nanoseconds that the one in use took beyond what the other
     was expected to take; `turns`: how often that was too much · `formulas`: what triggers keep, or why they cannot
-    (None: not looked at) · `body`: under which rules the heads whose maps are one with theirs (maintain/triggers.py).
+    (None: not looked at) · `body`: under which rules the heads whose maps are one with theirs (maintain/triggers.py) ·
+    `form`: that of their first clause (triggers/one_body.py; None: not worked out).
     """
 
     heads: Heads
@@ -148,6 +150,7 @@ class HeadCosts:
     turns: int = 0
     formulas: ClauseFormulas | ThresholdFormulas | str | None = None
     body: tuple[Strata, tuple[Heads, ...]] | None = None
+    form: Form | None = None
 
     def pace(self, strategy: str, rows: int) -> float:
         """What to multiply the estimate for so many changed rows by."""

@@ -33,7 +33,7 @@ from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import NoResult
 from lftj.triggers.kept_thresholds import ThresholdFormulas
 from lftj.triggers.maps import SumOverflow
-from lftj.triggers.one_body import form_of, operand_in
+from lftj.triggers.one_body import Form, form_of, operand_in
 from lftj.triggers.worth_keeping import EventStatistics
 
 # How many times as long as by deltas a changed row may take by maps: a commit of one row takes half as long by these.
@@ -150,7 +150,7 @@ class Triggers:
             return costs.body[1]
         members: tuple[Heads, ...] = (heads,)
         if not is_threshold(heads):
-            form, asked = form_of(heads.clauses[0]), step.asked(heads)
+            form, asked = _form(step, heads), step.asked(heads)
             members = tuple(
                 other
                 for other in strata.together
@@ -161,7 +161,7 @@ class Triggers:
                     and not is_threshold(other)
                     and other.reads == heads.reads
                     and step.asked(other) == asked
-                    and form_of(other.clauses[0]) == form
+                    and _form(step, other) == form
                     and not self.fits(step, other)
                 )
             )
@@ -346,6 +346,14 @@ class Triggers:
             lines.append(f"{indent}  shared with {others}, which read the same")
         lines += [f"{indent}  {shown}" for shown in explained["relations"]]
         return lines
+
+
+def _form(step: Step, heads: Heads) -> Form:
+    """What is equal of heads of one body; worked out once for rules."""
+    costs = step.kept.costs_of(heads)
+    if costs.form is None:
+        costs.form = form_of(heads.clauses[0])
+    return costs.form
 
 
 def _forget_orders(step: Step, evaluation: Evaluation) -> None:

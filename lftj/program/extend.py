@@ -6,6 +6,7 @@ caller, since a load and a transaction store them in different ways.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj import arguments
-from lftj.errors import Diagnostic, Span
+from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.checker import check
-from lftj.language.clause import INTERNAL
+from lftj.language.clause import INTERNAL, CheckedProgram, owner
 from lftj.language.first_rows import check_order, marked
 from lftj.language.names import VIEW
 from lftj.language.parse import parse
 from lftj.language.thresholds import folded
+from lftj.language.visitors import nodes
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
+from lftj.program.strata import Strata
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.schema import Schema
@@ -64,7 +67,7 @@ def extended(
         why = "rules are a text, or a `lftj.Program`"
         parsed = parse(arguments.text("program", parsed, why, 'give rules, as in `db.rules("p(x) :- e(x).")`'))
     known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
-    checked = check(_of_view(parsed), known=known, clauses=state.strata.clauses)
+    checked = _checked(_of_view(parsed), known, state.strata)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
     options.check(checked.clauses)
@@ -92,6 +95,39 @@ def extended(
         if name in checked.facts or (name in state.relations and len(state.relations[name].facts)):
             refuse_rules(after, name)
     return Extension(after, facts, heads, checked.warnings)
+
+
+def _checked(program: ast.Program, known: Mapping[str, Schema], strata: Strata) -> CheckedProgram:
+    """The program, checked on top of all relations and clauses that are there.
+
+    Where nothing that is there reads what it derives, it is checked beside what it names alone: so it takes no longer
+    the more there is. If something is wrong with it, all is looked at to say what: a name may be that of another.
+    """
+    rules = [item for item in program.items if isinstance(item, ast.Rule)]
+    heads = {head.name for rule in rules for head in rule.heads}
+    if not any(strata.of(name) or strata.read(name) for name in heads):
+        owners = {owner(name) for name in heads | _named(program)}
+        near = {name: schema for name, schema in known.items() if owner(name) in owners}
+        below = [clause for name in near for clause in strata.of(name)]
+        last = max((clause.rule for clause in strata.clauses), default=0)
+        with contextlib.suppress(ProgramError):
+            checked = check(program, known=near, clauses=below, last=last)
+            new = tuple(stratum for stratum in checked.strata if not strata.of(stratum[0]))
+            return replace(checked, strata=(strata.order, *new))
+    return check(program, known=known, clauses=strata.clauses)
+
+
+def _named(program: ast.Program) -> set[str]:
+    """All names in a program that may be those of relations."""
+    found: set[str] = set()
+    for item in program.items:
+        if isinstance(item, ast.Rule):
+            found |= {name for node in nodes((*item.heads, *item.body)) if (name := getattr(node, "name", ""))}
+        elif isinstance(item, ast.Declaration):
+            found.add(item.name)
+        elif isinstance(item, ast.Directive):
+            found.add(item.relation)
+    return found
 
 
 def _of_view(program: ast.Program) -> ast.Program:

@@ -107,7 +107,21 @@ class Strata:
 
     def extended(self, added: Iterable[Clause], order: Iterable[str]) -> Strata:
         """These and more clauses; `order` lists all heads, bottom up."""
-        return Strata((*self.clauses, *added), order)
+        more, names = tuple(added), tuple(order)
+        known = names[: len(self.order)]
+        if known != self.order or any(clause.head in self.by_head or self.read(clause.head) for clause in more):
+            return Strata((*self.clauses, *more), names)
+        # Nothing that is there reads what is new: it is put on top, and adding rule after rule does not take the square.
+        after = Strata(more, names[len(known) :])
+        after.clauses, after.order = (*self.clauses, *more), names
+        after.marked, after.together = (*self.marked, *after.marked), (*self.together, *after.together)
+        readers = dict(self._readers)
+        for name, heads in after._readers.items():
+            readers[name] = readers.get(name, {}) | heads
+        after.by_head, after._reads = self.by_head | after.by_head, self._reads | after._reads
+        after.recursive, after._readers = self.recursive | after.recursive, readers
+        after.affected = Affected(after)
+        return after
 
     def without(self, head: str) -> Strata:
         """The clauses of all other heads."""
