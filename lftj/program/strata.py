@@ -111,7 +111,7 @@ class Strata:
         known = names[: len(self.order)]
         if known != self.order or any(clause.head in self.by_head or self.read(clause.head) for clause in more):
             return Strata((*self.clauses, *more), names)
-        # Nothing that is there reads what is new: it is put on top, and adding rule after rule does not take the square.
+        # Nothing that is there reads what is new: it is put on top, and rule after rule does not take the square.
         after = Strata(more, names[len(known) :])
         after.clauses, after.order = (*self.clauses, *more), names
         after.marked, after.together = (*self.marked, *after.marked), (*self.together, *after.together)
