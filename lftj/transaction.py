@@ -380,7 +380,7 @@ class Transaction(RuleChanges):
         if relation.schema.bag:
             batch = of_bag(relation.schema, batch)
         elif relation.schema.key and batch.op == UPSERT:
-            for part in replacing(self._present().relations[name].frozen(), batch):
+            for part in replacing(self._present().relations[name], batch):
                 self._add(name, relation, part)
             return
         if self._missing == "error":

@@ -1,7 +1,7 @@
 """`lftj stream CIRCUIT.py --input NAME=FILE`: a circuit over files, and what each step gave as lines of JSON.
 
 The Python file makes a `lftj.streams.Circuit` and calls it `circuit`. Every line of the output is a row of an output:
-its columns, `_weight`, and `_output`, the name.
+its columns, `_weight`, and `_output`, the name. Values are those of files of JSON (lftj/io/json_text.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from typing import Any
 
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.io.json_text import json_values
 from lftj.streams.circuit import Circuit
 from lftj.streams.weighted import WeightedRows
+from lftj.values.type_table import type_of
 
 
 def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, stats: bool) -> int:
@@ -105,6 +107,8 @@ def _input(given: str) -> tuple[str, str]:
 
 def _print(name: str, delta: WeightedRows) -> None:
     columns = list(delta.columns)
+    types = list(map(type_of, delta.columns.values()))
     for row, weight in delta:
-        line: dict[str, Any] = {"_output": name, "_weight": weight, **dict(zip(columns, row, strict=True))}
+        values = dict(zip(columns, json_values(row, types), strict=True))
+        line: dict[str, Any] = {"_output": name, "_weight": weight, **values}
         sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -55,7 +55,8 @@ class File:
     """A file to read. `format` is a key of `FORMATS`; `delimiter` is the one given or that of the extension.
 
     `compression`: pyarrow's name of it · `content`: the bytes of what can be read only once, such as a pipe; readers
-    open a file up to three times · `given`: what messages call it, where that is not its path.
+    open a file up to three times · `given`: what messages call it, where that is not its path · `lines_before`: how
+    many lines come before the content, where that is a piece of a text.
     """
 
     path: Path
@@ -64,6 +65,7 @@ class File:
     compression: str | None
     content: bytes | None = field(default=None, repr=False)
     given: str = ""
+    lines_before: int = 0
 
     @property
     def name(self) -> str:

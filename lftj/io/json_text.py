@@ -46,9 +46,10 @@ def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
     """Read one file of a row per line."""
     reader, loads = RowReader(staging, options.columns, file.name, in_text=True, part=_part), _loads(staging)
     with file.reading(), file.open() as stream:
-        numbered = enumerate(lines(stream), 1)
+        first = file.lines_before + 1
+        numbered = enumerate(lines(stream), first)
         while some := list(islice(numbered, CHUNK_ROWS)):
-            if some[0][0] == 1:
+            if some[0][0] == first:
                 file.check_not_compressed(some[0][1])
             stripped = [(number, line.strip()) for number, line in some]
             kept = [(number, line) for number, line in stripped if line]

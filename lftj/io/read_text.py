@@ -74,17 +74,21 @@ def read_text(file: File, staging: Staging, options: ReadOptions) -> None:
         if not staging.schema.arity:
             _read_units(file, staging)
             return
-        layout = _laid_out(file, staging, options)
-        if layout is None:
-            return
-        batches = _read_fast(file, layout, staging.schema.types)
-        if batches is None:
-            _read_carefully(file, layout, staging)
-            return
-        start = 0
-        for rows, parts in batches:
-            staging.add(file.name, parts, range(start, start + rows), in_text=True)
-            start += rows
+        layout = laid_out(file, staging, options)
+        if layout is not None:
+            read_rows(file, layout, staging)
+
+
+def read_rows(file: File, layout: TextLayout, staging: Staging) -> None:
+    """Read the rows of a text file that is laid out."""
+    batches = _read_fast(file, layout, staging.schema.types)
+    if batches is None:
+        _read_carefully(file, layout, staging)
+        return
+    start = 0
+    for rows, parts in batches:
+        staging.add(file.name, parts, range(start, start + rows), in_text=True)
+        start += rows
 
 
 # --- layout -----------------------------------------------------------------------------------------------------------
@@ -101,7 +105,7 @@ def check_delimiter(delimiter: str, quoting: bool, source: str) -> None:
         )
 
 
-def _laid_out(file: File, staging: Staging, options: ReadOptions) -> TextLayout | None:
+def laid_out(file: File, staging: Staging, options: ReadOptions) -> TextLayout | None:
     """The layout of a file, from its first records; None if it is empty."""
     relation, columns, header = staging.schema, options.columns, options.header
     quoting = file.delimiter == "," if options.quoting is None else options.quoting
@@ -333,11 +337,12 @@ def _read_carefully(file: File, layout: TextLayout, staging: Staging) -> None:
         for index, record in enumerate(records(stream, layout.delimiter, layout.quoting)):
             if layout.header and index == 0:
                 continue
+            line = file.lines_before + record.line
             if record.fields is not None and len(record.fields) == layout.width:
-                places.append(record.line)
+                places.append(line)
                 rows.append(record.fields)
             else:
-                misshapen.append((record.line, _shape_finding(record, layout)))
+                misshapen.append((line, _shape_finding(record, layout)))
             if len(rows) + len(misshapen) >= CHUNK_ROWS:
                 flush()
     flush()

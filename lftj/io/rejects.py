@@ -12,7 +12,7 @@ numpy, tuples) it is the row, counted from 0 as Python counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.errors import DataError
@@ -102,6 +102,14 @@ class BadRowsError(DataError):
         opening = f"{counted(count)}: " if count == 1 else f"{counted(count)}; the first: "
         remedy = first.remedy + (', or keep the good rows with on_error="quarantine"' if apart else "")
         super().__init__(opening + first.reason, where=first.where, why=first.why, remedy=remedy)
+
+    def moved(self, source: str, rows: int) -> None:
+        """Say that the source is a part of another, after so many of its rows."""
+        moved = Rejects()
+        for reject in self.rejects:
+            moved.append(replace(reject, source=source, line=reject.line + rows))
+        self.rejects = moved
+        self.placed(moved[0].where)
 
 
 def counted(count: int) -> str:

@@ -3,7 +3,7 @@
     done = db.apply([("orders", "+1", new), ("orders", -1, filled), ("bids", ops, rows)], watch=["vwap"])
     done.events;  done.seconds;  done.logs["vwap"]
 
-An event is a row of a block: it comes or goes, or of a functional predicate is the row of its key from now on. Events
+An event is a row of a block: it comes or goes, or where there is a key is the row of its key from now on. Events
 have numbers, from 0 on through all blocks. What rules derive is as after a transaction of the last word about each row;
 but heads that triggers keep (maintain/kept_triggers.py) go through the events in order, and the *log* of such a head
 has its rows that came and went, each with the number of the event: what a transaction for each event would have told.
@@ -37,6 +37,7 @@ from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import ERASE, INSERT, Batch, Rows, few_rows
 from lftj.store.copies import copies_of, walked
+from lftj.store.primary_keys import as_declared, facts_by_key
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
@@ -151,7 +152,7 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
         streams = Streams({}, max(0, count - 1))
         effective = 0
         for name, of_relation in given.items():
-            log, batch = _effective(of_relation)
+            log, batch = tx._database._guarded(_effective, of_relation)
             effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
             tx._add(name, of_relation.relation, batch)
             if not len(log.kinds):
@@ -274,7 +275,7 @@ def _meant(op: Any, schema: Schema) -> tuple[int, bool]:
         raise DataError(
             f"op {op!r} of `{schema.name}` {found}",
             why="an event says of its row what happened to it; nothing was done",
-            remedy="give +1 or -1, insert or delete, or of a functional predicate update",
+            remedy="give +1 or -1, insert or delete, or of a relation with a key update",
         )
     return found
 
@@ -297,10 +298,10 @@ def _effective(given: _Given) -> tuple[RowLog, Batch]:
     if not keyed.all():
         raise DataError(
             f"some events of `{relation.schema.name}` are about rows (+1, -1), and others about keys",
-            why="in one call a functional predicate follows one of both; nothing was done",
+            why="in one call a relation with a key follows one of both; nothing was done",
             remedy="give all of them as insert, update and delete, or all as +1 and -1",
         )
-    return _batched(_by_key(relation.facts, rows, kinds, numbers))
+    return _batched(_by_key(relation, rows, kinds, numbers))
 
 
 def _batched(log: RowLog) -> tuple[RowLog, Batch]:
@@ -328,20 +329,22 @@ def _by_copies(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np
     return _in_turn(gone, come, order[goes], order[comes], numbers)
 
 
-def _by_key(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
-    """The rows that go and come where an event gives its key another value, or none."""
-    ordered, order, starts = _runs(rows[:-1])
+def _by_key(relation: StoredRelation, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
+    """The rows that go and come where an event gives its key other values, or none."""
+    facts, key_order, keys = facts_by_key(relation)
+    rows = rows[list(key_order)]
+    ordered, order, starts = _runs(rows[:keys])
     comes: Marks = kinds[order] == INSERT
-    values = rows[-1][order]
-    there, value = np.empty(len(comes), np.bool_), np.empty(len(comes), np.int64)
-    there[1:], value[1:] = comes[:-1], values[:-1]
+    values = rows[keys:].take(order, axis=1)
+    there, before = np.empty(len(comes), np.bool_), np.empty_like(values)
+    there[1:], before[:, 1:] = comes[:-1], values[:, :-1]
     found, which = facts.matches(ordered.take(starts, axis=1))
     there[starts] = False
-    there[starts[which]], value[starts[which]] = True, found[-1]
-    goes = there & (~comes | (value != values))
-    new = comes & (~there | (value != values))
-    gone = np.concatenate([ordered[:, goes], value[None, goes]])
-    come = np.concatenate([ordered[:, new], values[None, new]])
+    there[starts[which]], before[:, starts[which]] = True, found[keys:]
+    other = (before != values).any(axis=0)
+    goes, new = there & (~comes | other), comes & (~there | other)
+    gone = as_declared(np.concatenate([ordered[:, goes], before[:, goes]]), key_order)
+    come = as_declared(np.concatenate([ordered[:, new], values[:, new]]), key_order)
     return _in_turn(gone, come, order[goes], order[new], numbers)
 
 

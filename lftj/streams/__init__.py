@@ -15,7 +15,8 @@ Files in the order a reader meets them:
     incremental, fewer_distincts, narrow    the rewriting
     expressions, functions, group_by        maps, filters and aggregates, as users write them
     stream, circuit                         circuits, as users write them
-    weighted, given, batches, whole_rows    what goes in and comes out
+    weighted, given                         what goes in and comes out
+    batches, text_rows, whole_rows          the files, frames and iterators that it comes from
     drawing, circuit_memory                 what a circuit is, and what it holds
     clocks, windows, sessions,              operators over the time that rows carry,
     interval_join, timewise                 and how users write them

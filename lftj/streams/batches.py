@@ -10,25 +10,28 @@
     async for deltas in circuit.run_async({"bid": source}): ...   sources may be asynchronous iterators
 
 A batch is an Arrow table (or whatever a user's iterable gives) for one input at one tick; a column `_weight` of it says
-how often rows are there. Files are read a piece at a time (whole_rows.py): memory does not grow with them.
+how often rows are there. Files are read a piece at a time (whole_rows.py): memory does not grow with them. Their rows
+are those that `Database.load` reads in them (text_rows.py).
 """
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.arguments import count
 from lftj.errors import DataError
+from lftj.io.lines import BOM
+from lftj.io.rejects import BadRowsError
+from lftj.streams.text_rows import KINDS, TextRows
 from lftj.streams.weighted import WEIGHT
 from lftj.streams.whole_rows import MOST, WholeRows
-from lftj.values.type_table import type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,20 +41,43 @@ ROWS = 10_000
 PIECE, PAUSE = 1 << 20, 0.2
 # What a followed file gives where nothing has been appended to it.
 NOTHING_YET = object()
-TEXT = {".ndjson": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "tsv"}
 
 Types = Mapping[str, str]
 
 
-def batches(source: Any, types: Types, *, rows: int = ROWS, follow: bool = False, wait: bool = True) -> Iterator[Any]:
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """A batch of a file that is no text: an Arrow `table` of its rows from the one numbered `first` on."""
+
+    table: pa.Table
+    path: Path
+    first: int
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Let errors about the table name the file, and the row there."""
+        try:
+            yield
+        except BadRowsError as error:
+            error.moved(str(self.path), self.first)
+            raise
+        except DataError as error:
+            error.placed(str(self.path))
+            raise
+
+
+def batches(
+    source: Any, types: Types, *, name: str = "row", rows: int = ROWS, follow: bool = False, wait: bool = True
+) -> Iterator[Any]:
     """The batches of a source, of at most `rows` rows. `types`: of the columns, by name; others are passed over.
 
+    `name`: what messages call what the rows are for.
     Without `wait`, a file that is followed gives `NOTHING_YET` where nothing has been appended to it. `DataError` for
     files of another kind, and for text that is no row.
     """
     rows = count("rows", rows, "rows of a batch") or ROWS
     if isinstance(source, str | Path):
-        found = _of_file(Path(source), types, rows, follow)
+        found = _of_file(Path(source), name, types, rows, follow)
         return _waited_for(found) if follow and wait else found
     if follow:
         raise DataError(
@@ -74,7 +100,9 @@ def _of_arrow(source: Any, types: Types, rows: int) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     reader = pa.RecordBatchReader.from_stream(source)
-    names = [name for name in reader.schema.names if name in types or name == WEIGHT]
+    names = reader.schema.names
+    if any(name in types for name in names):
+        names = [name for name in names if name in types or name == WEIGHT]
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in reader:
@@ -88,22 +116,29 @@ def _of_arrow(source: Any, types: Types, rows: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _of_file(path: Path, types: Types, rows: int, follow: bool) -> Iterator[pa.Table]:
+def _of_file(path: Path, name: str, types: Types, rows: int, follow: bool) -> Iterator[Any]:
     suffix = path.suffix.lower()
     if not path.is_file():
         raise DataError(
             f"there is no file {path}", why="a source is read from it", remedy="look for a slip in the path"
         )
-    if suffix in TEXT:
-        return _of_text(path, TEXT[suffix], types, rows, follow)
+    if suffix in KINDS:
+        return _of_text(path, TextRows(path, name, types), rows, follow)
     if follow or suffix not in (".parquet", ".arrow", ".feather"):
-        known = ", ".join(TEXT) if follow else ", ".join([*TEXT, ".parquet", ".arrow"])
+        known = ", ".join(KINDS) if follow else ", ".join([*KINDS, ".parquet", ".arrow"])
         raise DataError(
             f"{path} cannot be {'followed' if follow else 'read'}",
             why=f"the kind of a file is told by its ending, and these are {known}",
             remedy="convert it, or rename it if the ending is wrong",
         )
-    return _of_arrow(_open(path, suffix), types, rows)
+    return _numbered(path, _of_arrow(_open(path, suffix), types, rows))
+
+
+def _numbered(path: Path, tables: Iterator[pa.Table]) -> Iterator[FromFile]:
+    first = 0
+    for table in tables:
+        yield FromFile(table, path, first)
+        first += len(table)
 
 
 def _open(path: Path, suffix: str) -> Any:
@@ -134,33 +169,30 @@ def _of_ipc_file(path: Path) -> Any:
     return pa.RecordBatchReader.from_batches(file.schema, (file.get_batch(i) for i in range(file.num_record_batches)))
 
 
-def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> Iterator[Any]:
+def _of_text(path: Path, reader: TextRows, rows: int, follow: bool) -> Iterator[Any]:
     """Whole rows, as they come; one that is not finished waits for its end, or the end of a file not followed.
 
     Of a file that is followed `NOTHING_YET`, where nothing has been appended to it.
     """
-    found, header, line = WholeRows(_DELIMITERS.get(kind)), b"", 1
+    found, begun = WholeRows(reader.quoted), False
     with path.open("rb") as file:
         while True:
-            piece = file.read(PIECE)
-            whole = found.take(piece) if piece or follow else found.rest()
+            piece = file.read(PIECE if begun else max(PIECE, len(BOM)))
+            ended = not piece
+            if not begun:
+                piece, begun = piece.removeprefix(BOM), not ended
+            whole = found.rest() if ended and not follow else found.take(piece)
             if found.too_long:
                 raise DataError(
-                    f"{path}: the row from line {line} on has no end within {MOST >> 20} MiB",
+                    f"{path}: the row from line {reader.line} on has no end within {MOST >> 20} MiB",
                     why="a quote that is not closed takes everything behind it into its field",
                     remedy="close the quote",
                 )
-            if kind != "json" and not header and whole:
-                first, _, rest = whole.partition(b"\n")
-                header = _header(first + b"\n", kind, types, f"{path}, from line 1")
-                if header == first + b"\n":
-                    whole, line = rest, 2
-            if whole.strip():
-                table = _parsed(header + whole, kind, types, f"{path}, from line {line}")
+            if whole:
+                table = reader.table(whole)
                 for lo in range(0, len(table), rows):
                     yield table.slice(lo, rows)
-            line += whole.count(b"\n")
-            if not piece:
+            if ended:
                 if not follow:
                     return
                 _check_same(path, file)
@@ -188,71 +220,6 @@ def _check_same(path: Path, file: BinaryIO) -> None:
             why="its rows so far are in the circuit, and only what is appended can be followed",
             remedy="append to the file; where it begins anew, begin the stream anew",
         )
-
-
-def _header(first: bytes, kind: str, types: Types, place: str) -> bytes:
-    """The line that names the columns: the first one, if it names one of them; else that line is a row."""
-    names = _names(first, kind, types, place)
-    if any(name in types for name in names):
-        return first
-    own = [*types, WEIGHT] if len(names) == len(types) + 1 else list(types)
-    return _DELIMITERS[kind].join(own).encode() + b"\n"
-
-
-def _names(line: bytes, kind: str, types: Types, place: str) -> list[str]:
-    import pyarrow.csv as pc
-
-    with _told(types, place):
-        options = pc.ParseOptions(delimiter=_DELIMITERS[kind])
-        return list(pc.read_csv(io.BytesIO(line), parse_options=options).column_names)
-
-
-@contextmanager
-def _told(types: Types, place: str) -> Iterator[None]:
-    """Tell what Arrow says of lines as an error of the source."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise DataError(
-            f"a line of {place} is no row",
-            why=str(error),
-            remedy=f"its columns are {', '.join(f'{n}:{t}' for n, t in types.items())}; correct the line",
-        ) from None
-
-
-def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
-    """The rows of whole lines of text."""
-    import pyarrow as pa
-
-    wanted = {name: type_of(type_).arrow_type() for name, type_ in types.items()}
-    with _told(types, place):
-        if kind == "json":
-            import pyarrow.json as pj
-
-            fields = pa.schema([*wanted.items(), (WEIGHT, pa.int64())])
-            options = pj.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore")
-            size = pj.ReadOptions(block_size=max(len(text), 1), use_threads=False)
-            table = pj.read_json(io.BytesIO(text), read_options=size, parse_options=options)
-            return table.drop([WEIGHT]) if table.column(WEIGHT).null_count == len(table) else table
-        import pyarrow.csv as pc
-
-        names = _names(text.partition(b"\n")[0] + b"\n", kind, types, place)
-        convert = pc.ConvertOptions(
-            column_types={**wanted, WEIGHT: pa.int64()},
-            include_columns=[name for name in names if name in wanted or name == WEIGHT],
-            strings_can_be_null=False,
-        )
-        return pc.read_csv(
-            io.BytesIO(text),
-            read_options=pc.ReadOptions(block_size=max(len(text), 1), use_threads=False),
-            parse_options=pc.ParseOptions(delimiter=_DELIMITERS[kind]),
-            convert_options=convert,
-        )
-
-
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def ticks(sources: Mapping[str, Iterator[Any]]) -> Iterator[dict[str, Any]]:

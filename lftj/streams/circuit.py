@@ -32,7 +32,7 @@ from lftj.language.terms import check_name, here
 from lftj.progress import Progress
 from lftj.streams import drawing
 from lftj.streams import forget as forgetting
-from lftj.streams.batches import ROWS, batches, ticks, ticks_async
+from lftj.streams.batches import ROWS, FromFile, batches, ticks, ticks_async
 from lftj.streams.circuit_memory import Memory, memory_of
 from lftj.streams.clocks import counters_of_late
 from lftj.streams.constant import Constant
@@ -277,7 +277,7 @@ class Circuit(Loops):
 
     def _batches(self, name: str, source: Any, rows: int, follow: bool) -> Iterator[Any]:
         self._check_inputs([name])
-        return batches(source, self.inputs[name], rows=rows, follow=follow, wait=False)
+        return batches(source, self.inputs[name], name=name, rows=rows, follow=follow, wait=False)
 
     # -- what it keeps ------------------------------------------------------------------------------------------------
 
@@ -346,6 +346,9 @@ class Circuit(Loops):
         assert isinstance(node.operator, Input)
         if rows is None:
             return ZSet.zero(node.arity)
+        if isinstance(rows, FromFile):
+            with rows.told():
+                return self._coded(node, rows.table)
         reader = self._readers[node.operator.name]
         if isinstance(rows, WeightedRows):
             return rows.coded(reader.schema, self._room.symbols)

@@ -1,0 +1,57 @@
+"""`lftj stream`: what it writes of values that JSON has no form for.
+
+Catches: a traceback of Python's writer; a value that is written as no file of JSON holds it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+from tests.cli.conftest import Shell
+
+UUID = "123e4567-e89b-12d3-a456-426614174000"
+TYPES = {
+    "n": "number",
+    "u": "unsigned?",
+    "f": "float",
+    "s": "symbol?",
+    "b": "bool",
+    "d": "date",
+    "t": 'timestamp("Europe/Berlin")',
+    "l": "duration",
+    "m": "decimal(10,2)",
+    "i": "uuid",
+    "x": "bytes",
+}
+ROWS = [
+    '{"n":-1,"u":null,"f":Infinity,"s":"ü","b":true,"d":"2024-05-31","t":"2024-05-31T12:30:00+02:00",'
+    '"l":"1h30m","m":"1.50","i":"123e4567-e89b-12d3-a456-426614174000","x":"00ff"}',
+    '{"n":2,"u":7,"f":-1.5,"s":null,"b":false,"d":"0001-01-01","t":"2024-01-31T12:30:00",'
+    '"l":"-0.5s","m":2,"i":"123E4567E89B12D3A456426614174000","x":""}',
+]
+PROGRAM = f"""
+from lftj import streams
+circuit = streams.Circuit("all")
+circuit.output("out", circuit.input("row", **{TYPES!r}))
+"""
+
+
+def test_values_are_written_as_files_of_json_hold_them(shell: Shell) -> None:
+    """Dates, times, decimals, uuids and bytes raised a TypeError."""
+    shell.write({"c.py": PROGRAM, "rows.ndjson": "\n".join(ROWS) + "\n"})
+    arguments = ("stream", "c.py", "--input")
+    found = shell(*arguments, "row=rows.ndjson")
+    assert (found.code, found.err) == (0, "")
+    lines = [json.loads(line) for line in found.out.splitlines()]
+    marks = {"_output": "out", "_weight": 1}
+    assert lines == [
+        marks | dict(zip(TYPES, values, strict=True))
+        for values in (
+            (-1, None, math.inf, "ü", True, "2024-05-31", "2024-05-31T12:30:00+02:00", "1h30m", "1.50", UUID, "00ff"),
+            (2, 7, -1.5, None, False, "0001-01-01", "2024-01-31T12:30:00+01:00", "-0.5s", "2.00", UUID, ""),
+        )
+    ]
+    written = [{name: line[name] for name in TYPES} for line in lines]
+    shell.write({"again.ndjson": "".join(json.dumps(line) + "\n" for line in written)})
+    assert shell(*arguments, "row=again.ndjson").out == found.out
