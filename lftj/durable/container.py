@@ -70,8 +70,9 @@ create temp trigger deltas_end after insert on main.deltas begin
 # which takes half as long again.
 RECORD_END = """update ends set (last, hash) = (select seq, hash from log order by seq desc limit 1)
     where name = 'log' and last < (select max(seq) from log)"""
-# Pages in the write-ahead log from which on SQLite takes it over; those of entries after which the end is recorded.
-MOST_AHEAD, MOST_UNRECORDED = 4000, 1000
+# Pages in the write-ahead log from which on SQLite takes it over; those of entries after which the end is recorded. It
+# is written from its beginning then: where it grows instead, the disk is waited for longer.
+MOST_AHEAD, MOST_UNRECORDED = 1000, 500
 
 Result = TypeVar("Result")
 
