@@ -87,12 +87,12 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
 def compact(database: InFile) -> tuple[int, int]:
     """Give back the space of a database's file that nothing takes any more; (bytes before, bytes after)."""
     container = database._in_file("compact").container
-    before = container.path.stat().st_size
+    before = container.place.stat().st_size
     database.checkpoint()
     with container.failing("compact"), container.lock:
         container.connection.execute("vacuum")
         container.take_over()
-    return before, container.path.stat().st_size
+    return before, container.place.stat().st_size
 
 
 def log(path: str | os.PathLike[str], since: int = 0) -> Iterator[LogRow]:

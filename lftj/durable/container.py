@@ -117,6 +117,18 @@ def stat_of(path: Path) -> os.stat_result | None:
         raise DatabaseFileError(what, why=why, remedy="check the path and its permissions") from None
 
 
+def absolute(path: Path) -> Path:
+    """Where a path leads whatever folder the process goes to later. `DatabaseFileError` if it is in none now."""
+    try:
+        return path.absolute()
+    except OSError as error:
+        raise DatabaseFileError(
+            f"cannot open {os.fspath(path)!r}",
+            why=f"it is in the folder that the process is in, of which the system says: {error.strerror}",
+            remedy="give the path from the root on, or go to a folder that is there",
+        ) from None
+
+
 class Container:
     """A connection to the file, for one process. `page_rows`: of pages in it (None: whatever they are)."""
 
@@ -124,6 +136,7 @@ class Container:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
         self.lock = threading.RLock()
         there = stat_of(self.path)
+        self.place = absolute(self.path)
         if there is not None and stat.S_ISDIR(there.st_mode):
             raise DatabaseFileError(
                 f"{self.path} is a folder", why="a database is one file", remedy='give a file, as in path="shop.lftj"'
@@ -141,29 +154,29 @@ class Container:
         try:
             if not read_only:
                 self._writing = self._locked()
-            if not (read_only and is_written_to(self.path)):
+            if not (read_only and is_written_to(self.place)):
                 self._look_at_log()
             self._connection = self._connect("ro" if read_only else "rwc")
             with self.failing("open"):
                 self._begin(page_rows)
-            self._there = None if read_only else self._place()
+            self._there = None if read_only else self._named()
         except BaseException:
             self.close()
             raise
 
-    def _place(self) -> tuple[int, int] | None:
+    def _named(self) -> tuple[int, int] | None:
         """Which file the path names."""
         try:
-            found = os.stat(self.path)
+            found = os.stat(self.place)
         except OSError:
             return None
         return found.st_dev, found.st_ino
 
     def _check_place(self, what: str) -> None:
         """Raise `DatabaseFileError` if the path names another file than was opened to be written to, or none."""
-        if self._there is None or self._place() == self._there:
+        if self._there is None or self._named() == self._there:
             return
-        log = log_path(self.path)
+        log = log_path(self.place)
         raise DatabaseFileError(
             f"cannot {what} {self.path}: it was moved, replaced or removed while it was open",
             why=f"what was committed last is beside it, in {log}, and a file of another name is not read with that",
@@ -209,7 +222,7 @@ class Container:
 
     def _look_at_log(self) -> None:
         """Look at the write-ahead log that a crash left, which SQLite reads as far as it is intact, without a word."""
-        path = self.path
+        path = self.place
         if path.exists() and not path.stat().st_size and is_there(path):
             raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
         lost = unread(path)
@@ -235,7 +248,7 @@ class Container:
     def _connect(self, mode: str, options: str = "") -> sqlite3.Connection:
         try:
             return sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}{options}",
+                f"{self.place.as_uri()}?mode={mode}{options}",
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
@@ -272,7 +285,7 @@ class Container:
         run("pragma journal_mode = wal")
         if version != FORMAT:
             run(f"pragma user_version = {FORMAT}")
-        if is_there(self.path):
+        if is_there(self.place):
             # What a crash left in the log would be taken, after the next one, for a part of what is written now.
             with contextlib.suppress(sqlite3.Error):  # who reads the log says what is wrong with it
                 run(RECORD_END)
@@ -287,7 +300,7 @@ class Container:
         try:
             self.connection.execute("select 1 from sqlite_master limit 1")
         except sqlite3.OperationalError:
-            if is_there(self.path) or is_written_to(self.path):
+            if is_there(self.place) or is_written_to(self.place):
                 raise
             self.connection.close()
             self._connection = self._connect("ro", "&immutable=1")
