@@ -1,7 +1,8 @@
 """The file: one SQLite database, its tables, its one writer, and what is refused.
 
     meta         key, value, hash                  page shape, byte order, what commits survive, where history begins,
-                                                   how much of the log is kept
+                                                   how much of the log is kept and the time of the last entry that was
+                                                   dropped, the mark of its write-ahead log
     log          seq, time, entry, hash            one row per transaction, load or change of rules
     symbols      first, count, texts, hash         texts from code `first` on
     segments     id, rows, body, hash              row pages that were written together
@@ -30,7 +31,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lftj.durable.write_ahead_log import is_there, log_path, unread
+from lftj.durable.log_mark import RENEWED, Mark
+from lftj.durable.write_ahead_log import is_there, log_path, salt_of, unread
 from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
 from lftj.errors import DatabaseFileError
 
@@ -76,6 +78,7 @@ MOST_AHEAD, MOST_UNRECORDED = 4000, 1000
 Result = TypeVar("Result")
 
 INSERT_ENTRY = "insert into log values (?, ?, ?, ?)"
+INSERT_META = "insert or replace into meta values (?, ?, ?)"
 
 
 def hash_of(body: bytes, *key: object) -> bytes:
@@ -87,6 +90,11 @@ def hash_of(body: bytes, *key: object) -> bytes:
     digest = hashlib.blake2b(body, digest_size=16)
     digest.update(repr(key).encode())
     return digest.digest()
+
+
+def meta_row(key: str, value: object) -> tuple[str, object, bytes]:
+    """A row of the table `meta`."""
+    return key, value, hash_of(repr(value).encode(), key)
 
 
 def intact(body: bytes, hash: bytes, table: str, *key: object) -> bytes:
@@ -150,6 +158,8 @@ class Container:
         self._connection: sqlite3.Connection | None = None
         self._there: tuple[int, int] | None = None
         self._unrecorded = 0  # pages of entries, about
+        self._mark: Mark | None = None  # once something is written
+        self._commits = 0
         self._writing: WriterLock | None = None
         try:
             if not read_only:
@@ -223,8 +233,16 @@ class Container:
     def _look_at_log(self) -> None:
         """Look at the write-ahead log that a crash left, which SQLite reads as far as it is intact, without a word."""
         path = self.place
-        if path.exists() and not path.stat().st_size and is_there(path):
-            raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
+        if is_there(path):
+            if not path.exists():
+                raise DatabaseFileError(
+                    f"there is no file {self.path}, and its write-ahead log is there",
+                    why=f"what was committed last to a file of this name is in {log_path(path)}, which would be lost",
+                    remedy="put the file back beside it; or, to begin anew, remove it",
+                )
+            if not path.stat().st_size:
+                raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
+            self._check_own_log()
         lost = unread(path)
         if not lost or (self.read_only and is_written_to(path)):  # its writer came while it was read
             return
@@ -244,6 +262,35 @@ class Container:
             )
         text = f"{log} ends in the midst of a transaction, which is left out: a loss of power does that, or damage"
         warnings.warn(text, RuntimeWarning, stacklevel=7)
+
+    def _check_own_log(self) -> None:
+        """Raise `DatabaseFileError` if the write-ahead log is that of another file, which this one has replaced."""
+        salt, log = salt_of(self.place), log_path(self.place)
+        if salt is None:
+            return
+        alone = self._mark_read("&immutable=1")  # without the log; a file that carries no mark, has any
+        if alone is None or alone.knows(salt):
+            return
+        together = self._mark_read()
+        own = together is not None and together.in_log_of(alone, salt)
+        if not own and not (self.read_only and is_written_to(self.place)):  # by a writer that came meanwhile
+            raise DatabaseFileError(
+                f"the write-ahead log {log} is not that of {self.path}",
+                why="a process that wrote to another file of this name was killed, and left it; then that file was "
+                "replaced, by a backup perhaps. Together, the two are neither",
+                remedy=f"to open the file as it is, remove {log} and {log.name.removesuffix('-wal')}-shm beside it; "
+                "to open the other one, put it back in its place",
+            )
+
+    def _mark_read(self, options: str = "") -> Mark | None:
+        """The mark of a file that is not open yet, by a connection with such options; None if it has none intact."""
+        self._connection = self._connect("ro", options)
+        try:
+            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, DatabaseFileError):
+                return self.mark()
+            return None
+        finally:
+            self._connection.close()
 
     def _connect(self, mode: str, options: str = "") -> sqlite3.Connection:
         try:
@@ -283,17 +330,15 @@ class Container:
         if self.read_only:
             return
         run("pragma journal_mode = wal")
-        if version != FORMAT:
-            run(f"pragma user_version = {FORMAT}")
         if is_there(self.place):
             # What a crash left in the log would be taken, after the next one, for a part of what is written now.
             with contextlib.suppress(sqlite3.Error):  # who reads the log says what is wrong with it
                 run(RECORD_END)
             run("pragma wal_checkpoint(truncate)").fetchall()
         run("pragma wal_autocheckpoint = 0")
+        if version != FORMAT:
+            run(f"pragma user_version = {FORMAT}")
         self.connection.executescript(_ENDS)
-        if self.meta("sync") != self.sync:
-            self.set_meta("sync", self.sync)
 
     def _check_readable(self) -> None:
         """See that the file can be read, if need be as one that nobody writes to: in a folder where nothing may be."""
@@ -321,7 +366,8 @@ class Container:
             connection.execute(f"pragma application_id = {APPLICATION}")
             connection.execute(f"pragma user_version = {FORMAT}")
             shape = {"page_rows": page_rows, "byte_order": sys.byteorder}
-            for key, value in {**shape, "sync": self.sync, "history": None, "retain": 0}.items():
+            given = {"sync": self.sync, "history": None, "retain": 0, "log": str(Mark.new())}
+            for key, value in {**shape, **given}.items():
                 self.set_meta(key, value)
             for name in ("log", "symbols", "checkpoints", "dropped"):
                 connection.execute("insert into ends values (?, 0, x'')", (name,))
@@ -370,8 +416,40 @@ class Container:
 
     def set_meta(self, key: str, value: object) -> None:
         """Write to the table `meta`."""
-        row = (key, value, hash_of(repr(value).encode(), key))
-        self.connection.execute("insert or replace into meta values (?, ?, ?)", row)
+        self.connection.execute(INSERT_META, meta_row(key, value))
+
+    def mark(self) -> Mark | None:
+        """The mark that the file has, with its log; None if it has none. `DatabaseFileError` if it is damaged."""
+        there = self.connection.execute("select count(*) from meta where key = 'log'").fetchone()[0]
+        return Mark.read(self.meta("log")) if there else None
+
+    def _begin_to_write(self) -> None:
+        """Before the first change of this process: mark the file, so that the log that it writes is known by that.
+
+        Killed at any moment here, it leaves a log that is known: by the old mark, or by the new one, in it or in the
+        file (log_mark.py). Nothing waits for the disk but the checkpoint, which has the order that matters.
+        """
+        if self._mark is not None or self._there is None:  # where it is made, a file has no mark to go by
+            return
+        run = self.connection.execute
+        mark, salt = self.mark(), salt_of(self.place)
+        if self.sync == "full":
+            run("pragma synchronous = normal")
+        try:
+            if salt is None:
+                mark = Mark.new(mark)
+                self.set_meta("log", str(mark))  # a log has no salt before something is in it
+                salt = salt_of(self.place)
+            if salt is not None and (mark is None or not mark.knows(salt)):
+                # It is known where readers have kept a log from being emptied.
+                mark = (mark if mark is not None and mark.salt is None else Mark.new(mark))._replace(salt=salt)
+                self.set_meta("log", str(mark))
+            if self.meta("sync") != self.sync:
+                self.set_meta("sync", self.sync)
+            run("pragma wal_checkpoint(passive)").fetchall()
+        finally:
+            run(f"pragma synchronous = {SYNC[self.sync]}")
+        self._mark = mark
 
     def close(self) -> None:
         """End the connection. Another process may write then."""
@@ -402,6 +480,7 @@ class Container:
                 self._check_place("write to")
             self._unrecorded += 1 + len(body) // 4096
             try:
+                self._begin_to_write()
                 if self._unrecorded < MOST_UNRECORDED or connection.in_transaction:
                     connection.execute(INSERT_ENTRY, row)
                 else:
@@ -424,6 +503,7 @@ class Container:
             if self.in_transaction():
                 return work(connection)
             self._check_place("write to")
+            self._begin_to_write()
             try:
                 connection.execute("begin immediate")
                 done = work(connection)
@@ -442,6 +522,7 @@ class Container:
             if self.in_transaction():
                 yield
                 return
+            self._begin_to_write()
             try:
                 connection.execute("begin immediate")
                 yield
@@ -454,6 +535,9 @@ class Container:
     def _commit(self, connection: sqlite3.Connection) -> None:
         """End a transaction. SQLite may take over its write-ahead log here, and nowhere else."""
         connection.execute(RECORD_END)
+        self._commits += 1
+        if self._commits % RENEWED == 0 and self._mark is not None and (salt := salt_of(self.place)) is not None:
+            self.set_meta("log", str(self._mark._replace(salt=salt, follows="")))
         connection.execute(f"pragma wal_autocheckpoint = {MOST_AHEAD}")
         try:
             connection.execute("commit")
