@@ -86,14 +86,26 @@ class DatabaseFile:
         """Whether the changes of derived relations are written."""
         return self.retain != 0
 
-    def begin_history(self) -> None:
-        """Note how much of the log is kept, and from which entry on the changes of derived relations are written."""
+    def begin_history(self, seq: int) -> None:
+        """Note how much of the log is kept, and that changes of derived relations are written from entry `seq` on.
+
+        Once it is certain that the database is opened: whoever is refused changes nothing.
+        """
+        if self.read_only:
+            return
+        noted: dict[str, int | None] = {}
         with self.container.failing("write to"):
-            begun = self.container.meta("history")
-            if self.keeps_history != (begun is not None):
-                self.container.set_meta("history", self.seq if self.keeps_history else None)
+            if self.keeps_history != (self.container.meta("history") is not None):
+                noted["history"] = seq if self.keeps_history else None
             if self.container.retained() != self.retain:
-                self.container.set_meta("retain", self.retain)
+                noted["retain"] = self.retain
+
+            def write(_: sqlite3.Connection) -> None:
+                for key, value in noted.items():
+                    self.container.set_meta(key, value)
+
+            if noted:
+                self.container.transact(write)
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
