@@ -306,10 +306,7 @@ class DatabaseFile:
 
         def drop(connection: sqlite3.Connection) -> None:
             if self.retain is not None:
-                last = self.checkpoint_seq - self.retain
-                connection.execute("delete from log where seq <= ?", (last,))
-                connection.execute("delete from deltas where seq <= ?", (last,))
-                ends.dropped(self.container, last)
+                ends.drop(self.container, self.checkpoint_seq - self.retain)
             kept = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
             connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in kept])
