@@ -137,7 +137,8 @@ class InFile(Watched):
     def branch(self) -> Self:
         """A writable copy in memory, to try things in: it shares all pages with this one, and costs a moment.
 
-        Neither sees the changes of the other, and what the copy changes is in no file.
+        Neither sees the changes of the other. No row or rule of the copy is in a file. Texts that are new in it are,
+        once the original is written to: both number their texts in one table.
         """
         from lftj.durable.history import branch_of
 
