@@ -137,11 +137,14 @@ class Database(InFile):
             self._open_file(path, read_only, sync, retain)
         else:
             self._check_read_only(read_only)
+        seq = self.seq
         try:
             if program is not None and not self._has_program(program):
                 self._add_rules(program, RuleOptions.of(None, None, None))
+            if self._file is not None:
+                self._file.begin_history(seq)
         except BaseException:
-            self.close()  # nobody else can
+            self._let_go()  # nobody else can
             raise
 
     @classmethod

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lftj.durable.container import RECORD_END, Container, intact, stat_of
+from lftj.durable.container import FORMAT, INSERT_META, RECORD_END, Container, intact, meta_row, stat_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.kept_ast import restored
+from lftj.durable.log_mark import Mark
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
 from lftj.language import ast
@@ -51,6 +52,14 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
         raise DatabaseFileError(
             f"{target} is there already", why="a backup overwrites nothing", remedy="name a file that is not there"
         )
+    for end in ("-wal", "-shm", "-journal"):
+        left = target.with_name(target.name + end)
+        if stat_of(left) is not None:
+            raise DatabaseFileError(
+                f"{left} is there, and {target} is not",
+                why="a process that wrote to a file of this name left it, and SQLite would take it for the copy's",
+                remedy="name another file; or remove it, if nobody puts the file back that it was beside",
+            )
     if not target.absolute().parent.is_dir():
         raise DatabaseFileError(
             f"cannot copy {os.fspath(path)} to {target}",
@@ -65,6 +74,8 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
             try:
                 container.connection.backup(copy)
                 copy.execute(RECORD_END)
+                if copy.execute("pragma user_version").fetchone()[0] == FORMAT:
+                    copy.execute(INSERT_META, meta_row("log", str(Mark.of_copy())))
                 copy.commit()
                 copy.execute("pragma journal_mode = delete")
             finally:
@@ -87,12 +98,12 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
 def compact(database: InFile) -> tuple[int, int]:
     """Give back the space of a database's file that nothing takes any more; (bytes before, bytes after)."""
     container = database._in_file("compact").container
-    before = container.path.stat().st_size
+    before = container.place.stat().st_size
     database.checkpoint()
     with container.failing("compact"), container.lock:
         container.connection.execute("vacuum")
         container.take_over()
-    return before, container.path.stat().st_size
+    return before, container.place.stat().st_size
 
 
 def log(path: str | os.PathLike[str], since: int = 0) -> Iterator[LogRow]:

@@ -113,6 +113,8 @@ def _missing_rows(container: Container, bad: set[tuple[str, Any]]) -> Iterator[D
     for key in META:
         yield from _looked_at(_missing, container.meta, key)
     yield from _looked_at(_missing, container.retained)
+    yield from _looked_at(_missing, container.mark)
+    yield from _looked_at(_missing, ends.dropped_at, container)
     checkpoint = run("select max(seq) from checkpoints").fetchone()[0] or 0
     last, oldest = ends.last_of(container, ends.LOG), ends.last_of(container, ends.DROPPED) + 1
     seqs = [seq for (seq,) in run("select seq from log where seq >= ? order by seq", (oldest,))]

@@ -1,7 +1,8 @@
 """The file: one SQLite database, its tables, its one writer, and what is refused.
 
     meta         key, value, hash                  page shape, byte order, what commits survive, where history begins,
-                                                   how much of the log is kept
+                                                   how much of the log is kept and the time of the last entry that was
+                                                   dropped, the mark of its write-ahead log
     log          seq, time, entry, hash            one row per transaction, load or change of rules
     symbols      first, count, texts, hash         texts from code `first` on
     segments     id, rows, body, hash              row pages that were written together
@@ -30,7 +31,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lftj.durable.write_ahead_log import is_there, log_path, unread
+from lftj.durable.log_mark import RENEWED, Mark
+from lftj.durable.write_ahead_log import is_there, log_path, salt_of, unread
 from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
 from lftj.errors import DatabaseFileError
 
@@ -77,6 +79,7 @@ MOST_AHEAD, MOST_UNRECORDED = 1000, 500
 Result = TypeVar("Result")
 
 INSERT_ENTRY = "insert into log values (?, ?, ?, ?)"
+INSERT_META = "insert or replace into meta values (?, ?, ?)"
 
 
 def hash_of(body: bytes, *key: object) -> bytes:
@@ -88,6 +91,11 @@ def hash_of(body: bytes, *key: object) -> bytes:
     digest = hashlib.blake2b(body, digest_size=16)
     digest.update(repr(key).encode())
     return digest.digest()
+
+
+def meta_row(key: str, value: object) -> tuple[str, object, bytes]:
+    """A row of the table `meta`."""
+    return key, value, hash_of(repr(value).encode(), key)
 
 
 def intact(body: bytes, hash: bytes, table: str, *key: object) -> bytes:
@@ -118,6 +126,18 @@ def stat_of(path: Path) -> os.stat_result | None:
         raise DatabaseFileError(what, why=why, remedy="check the path and its permissions") from None
 
 
+def absolute(path: Path) -> Path:
+    """Where a path leads whatever folder the process goes to later. `DatabaseFileError` if it is in none now."""
+    try:
+        return path.absolute()
+    except OSError as error:
+        raise DatabaseFileError(
+            f"cannot open {os.fspath(path)!r}",
+            why=f"it is in the folder that the process is in, of which the system says: {error.strerror}",
+            remedy="give the path from the root on, or go to a folder that is there",
+        ) from None
+
+
 class Container:
     """A connection to the file, for one process. `page_rows`: of pages in it (None: whatever they are)."""
 
@@ -125,6 +145,7 @@ class Container:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
         self.lock = threading.RLock()
         there = stat_of(self.path)
+        self.place = absolute(self.path)
         if there is not None and stat.S_ISDIR(there.st_mode):
             raise DatabaseFileError(
                 f"{self.path} is a folder", why="a database is one file", remedy='give a file, as in path="shop.lftj"'
@@ -138,33 +159,35 @@ class Container:
         self._connection: sqlite3.Connection | None = None
         self._there: tuple[int, int] | None = None
         self._unrecorded = 0  # pages of entries, about
+        self._mark: Mark | None = None  # once something is written
+        self._commits = 0
         self._writing: WriterLock | None = None
         try:
             if not read_only:
                 self._writing = self._locked()
-            if not (read_only and is_written_to(self.path)):
+            if not (read_only and is_written_to(self.place)):
                 self._look_at_log()
             self._connection = self._connect("ro" if read_only else "rwc")
             with self.failing("open"):
                 self._begin(page_rows)
-            self._there = None if read_only else self._place()
+            self._there = None if read_only else self._named()
         except BaseException:
             self.close()
             raise
 
-    def _place(self) -> tuple[int, int] | None:
+    def _named(self) -> tuple[int, int] | None:
         """Which file the path names."""
         try:
-            found = os.stat(self.path)
+            found = os.stat(self.place)
         except OSError:
             return None
         return found.st_dev, found.st_ino
 
     def _check_place(self, what: str) -> None:
         """Raise `DatabaseFileError` if the path names another file than was opened to be written to, or none."""
-        if self._there is None or self._place() == self._there:
+        if self._there is None or self._named() == self._there:
             return
-        log = log_path(self.path)
+        log = log_path(self.place)
         raise DatabaseFileError(
             f"cannot {what} {self.path}: it was moved, replaced or removed while it was open",
             why=f"what was committed last is beside it, in {log}, and a file of another name is not read with that",
@@ -210,9 +233,17 @@ class Container:
 
     def _look_at_log(self) -> None:
         """Look at the write-ahead log that a crash left, which SQLite reads as far as it is intact, without a word."""
-        path = self.path
-        if path.exists() and not path.stat().st_size and is_there(path):
-            raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
+        path = self.place
+        if is_there(path):
+            if not path.exists():
+                raise DatabaseFileError(
+                    f"there is no file {self.path}, and its write-ahead log is there",
+                    why=f"what was committed last to a file of this name is in {log_path(path)}, which would be lost",
+                    remedy="put the file back beside it; or, to begin anew, remove it",
+                )
+            if not path.stat().st_size:
+                raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
+            self._check_own_log()
         lost = unread(path)
         if not lost or (self.read_only and is_written_to(path)):  # its writer came while it was read
             return
@@ -233,10 +264,39 @@ class Container:
         text = f"{log} ends in the midst of a transaction, which is left out: a loss of power does that, or damage"
         warnings.warn(text, RuntimeWarning, stacklevel=7)
 
+    def _check_own_log(self) -> None:
+        """Raise `DatabaseFileError` if the write-ahead log is that of another file, which this one has replaced."""
+        salt, log = salt_of(self.place), log_path(self.place)
+        if salt is None:
+            return
+        alone = self._mark_read("&immutable=1")  # without the log; a file that carries no mark, has any
+        if alone is None or alone.knows(salt):
+            return
+        together = self._mark_read()
+        own = together is not None and together.in_log_of(alone, salt)
+        if not own and not (self.read_only and is_written_to(self.place)):  # by a writer that came meanwhile
+            raise DatabaseFileError(
+                f"the write-ahead log {log} is not that of {self.path}",
+                why="a process that wrote to another file of this name was killed, and left it; then that file was "
+                "replaced, by a backup perhaps. Together, the two are neither",
+                remedy=f"to open the file as it is, remove {log} and {log.name.removesuffix('-wal')}-shm beside it; "
+                "to open the other one, put it back in its place",
+            )
+
+    def _mark_read(self, options: str = "") -> Mark | None:
+        """The mark of a file that is not open yet, by a connection with such options; None if it has none intact."""
+        self._connection = self._connect("ro", options)
+        try:
+            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, DatabaseFileError):
+                return self.mark()
+            return None
+        finally:
+            self._connection.close()
+
     def _connect(self, mode: str, options: str = "") -> sqlite3.Connection:
         try:
             return sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}{options}",
+                f"{self.place.as_uri()}?mode={mode}{options}",
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
@@ -271,24 +331,22 @@ class Container:
         if self.read_only:
             return
         run("pragma journal_mode = wal")
-        if version != FORMAT:
-            run(f"pragma user_version = {FORMAT}")
-        if is_there(self.path):
+        if is_there(self.place):
             # What a crash left in the log would be taken, after the next one, for a part of what is written now.
             with contextlib.suppress(sqlite3.Error):  # who reads the log says what is wrong with it
                 run(RECORD_END)
             run("pragma wal_checkpoint(truncate)").fetchall()
         run("pragma wal_autocheckpoint = 0")
+        if version != FORMAT:
+            run(f"pragma user_version = {FORMAT}")
         self.connection.executescript(_ENDS)
-        if self.meta("sync") != self.sync:
-            self.set_meta("sync", self.sync)
 
     def _check_readable(self) -> None:
         """See that the file can be read, if need be as one that nobody writes to: in a folder where nothing may be."""
         try:
             self.connection.execute("select 1 from sqlite_master limit 1")
         except sqlite3.OperationalError:
-            if is_there(self.path) or is_written_to(self.path):
+            if is_there(self.place) or is_written_to(self.place):
                 raise
             self.connection.close()
             self._connection = self._connect("ro", "&immutable=1")
@@ -309,7 +367,8 @@ class Container:
             connection.execute(f"pragma application_id = {APPLICATION}")
             connection.execute(f"pragma user_version = {FORMAT}")
             shape = {"page_rows": page_rows, "byte_order": sys.byteorder}
-            for key, value in {**shape, "sync": self.sync, "history": None, "retain": 0}.items():
+            given = {"sync": self.sync, "history": None, "retain": 0, "log": str(Mark.new())}
+            for key, value in {**shape, **given}.items():
                 self.set_meta(key, value)
             for name in ("log", "symbols", "checkpoints", "dropped"):
                 connection.execute("insert into ends values (?, 0, x'')", (name,))
@@ -358,8 +417,40 @@ class Container:
 
     def set_meta(self, key: str, value: object) -> None:
         """Write to the table `meta`."""
-        row = (key, value, hash_of(repr(value).encode(), key))
-        self.connection.execute("insert or replace into meta values (?, ?, ?)", row)
+        self.connection.execute(INSERT_META, meta_row(key, value))
+
+    def mark(self) -> Mark | None:
+        """The mark that the file has, with its log; None if it has none. `DatabaseFileError` if it is damaged."""
+        there = self.connection.execute("select count(*) from meta where key = 'log'").fetchone()[0]
+        return Mark.read(self.meta("log")) if there else None
+
+    def _begin_to_write(self) -> None:
+        """Before the first change of this process: mark the file, so that the log that it writes is known by that.
+
+        Killed at any moment here, it leaves a log that is known: by the old mark, or by the new one, in it or in the
+        file (log_mark.py). Nothing waits for the disk but the checkpoint, which has the order that matters.
+        """
+        if self._mark is not None or self._there is None:  # where it is made, a file has no mark to go by
+            return
+        run = self.connection.execute
+        mark, salt = self.mark(), salt_of(self.place)
+        if self.sync == "full":
+            run("pragma synchronous = normal")
+        try:
+            if salt is None:
+                mark = Mark.new(mark)
+                self.set_meta("log", str(mark))  # a log has no salt before something is in it
+                salt = salt_of(self.place)
+            if salt is not None and (mark is None or not mark.knows(salt)):
+                # It is known where readers have kept a log from being emptied.
+                mark = (mark if mark is not None and mark.salt is None else Mark.new(mark))._replace(salt=salt)
+                self.set_meta("log", str(mark))
+            if self.meta("sync") != self.sync:
+                self.set_meta("sync", self.sync)
+            run("pragma wal_checkpoint(passive)").fetchall()
+        finally:
+            run(f"pragma synchronous = {SYNC[self.sync]}")
+        self._mark = mark
 
     def close(self) -> None:
         """End the connection. Another process may write then."""
@@ -390,6 +481,7 @@ class Container:
                 self._check_place("write to")
             self._unrecorded += 1 + len(body) // 4096
             try:
+                self._begin_to_write()
                 if self._unrecorded < MOST_UNRECORDED or connection.in_transaction:
                     connection.execute(INSERT_ENTRY, row)
                 else:
@@ -412,6 +504,7 @@ class Container:
             if self.in_transaction():
                 return work(connection)
             self._check_place("write to")
+            self._begin_to_write()
             try:
                 connection.execute("begin immediate")
                 done = work(connection)
@@ -430,6 +523,7 @@ class Container:
             if self.in_transaction():
                 yield
                 return
+            self._begin_to_write()
             try:
                 connection.execute("begin immediate")
                 yield
@@ -442,6 +536,9 @@ class Container:
     def _commit(self, connection: sqlite3.Connection) -> None:
         """End a transaction. SQLite may take over its write-ahead log here, and nowhere else."""
         connection.execute(RECORD_END)
+        self._commits += 1
+        if self._commits % RENEWED == 0 and self._mark is not None and (salt := salt_of(self.place)) is not None:
+            self.set_meta("log", str(self._mark._replace(salt=salt, follows="")))
         connection.execute(f"pragma wal_autocheckpoint = {MOST_AHEAD}")
         try:
             connection.execute("commit")

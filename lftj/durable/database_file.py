@@ -86,14 +86,26 @@ class DatabaseFile:
         """Whether the changes of derived relations are written."""
         return self.retain != 0
 
-    def begin_history(self) -> None:
-        """Note how much of the log is kept, and from which entry on the changes of derived relations are written."""
+    def begin_history(self, seq: int) -> None:
+        """Note how much of the log is kept, and that changes of derived relations are written from entry `seq` on.
+
+        Once it is certain that the database is opened: whoever is refused changes nothing.
+        """
+        if self.read_only:
+            return
+        noted: dict[str, int | None] = {}
         with self.container.failing("write to"):
-            begun = self.container.meta("history")
-            if self.keeps_history != (begun is not None):
-                self.container.set_meta("history", self.seq if self.keeps_history else None)
+            if self.keeps_history != (self.container.meta("history") is not None):
+                noted["history"] = seq if self.keeps_history else None
             if self.container.retained() != self.retain:
-                self.container.set_meta("retain", self.retain)
+                noted["retain"] = self.retain
+
+            def write(_: sqlite3.Connection) -> None:
+                for key, value in noted.items():
+                    self.container.set_meta(key, value)
+
+            if noted:
+                self.container.transact(write)
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
@@ -294,10 +306,7 @@ class DatabaseFile:
 
         def drop(connection: sqlite3.Connection) -> None:
             if self.retain is not None:
-                last = self.checkpoint_seq - self.retain
-                connection.execute("delete from log where seq <= ?", (last,))
-                connection.execute("delete from deltas where seq <= ?", (last,))
-                ends.dropped(self.container, last)
+                ends.drop(self.container, self.checkpoint_seq - self.retain)
             kept = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
             connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in kept])

@@ -49,9 +49,28 @@ def check(container: Container, name: str, there: int) -> None:
         raise damaged(f"{name} {last} is not what was written last")
 
 
-def dropped(container: Container, seq: int) -> None:
-    """Entries as far as `seq` are not in the log any more."""
-    container.connection.execute("update ends set last = max(last, ?) where name = 'dropped'", (seq,))
+def drop(container: Container, seq: int) -> None:
+    """Drop the entries as far as `seq` from the log, and what they changed; the time of the last one is kept."""
+    run = container.connection.execute
+    last = run("select time from log where seq = ?", (seq,)).fetchone()
+    if last is not None:
+        container.set_meta(DROPPED, f"{seq} {last[0]!r}")
+    run("delete from log where seq <= ?", (seq,))
+    run("delete from deltas where seq <= ?", (seq,))
+    run("update ends set last = max(last, ?) where name = 'dropped'", (seq,))
+
+
+def dropped_at(container: Container) -> tuple[int, float] | None:
+    """The number of the last entry that was dropped, and a time at which it was there already; None if none is known.
+
+    That of the entry itself; in a file that was made before that was kept, the time of the last checkpoint.
+    """
+    run = container.connection.execute
+    if run("select count(*) from meta where key = ?", (DROPPED,)).fetchone()[0]:
+        seq, time = container.meta(DROPPED).split(" ")
+        return int(seq), float(time)
+    found: tuple[int, float] | None = run("select seq, time from checkpoints order by seq desc limit 1").fetchone()
+    return found
 
 
 def taken_back(container: Container, seq: int) -> None:

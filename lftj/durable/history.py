@@ -23,9 +23,9 @@ from lftj.durable.container import damaged, intact
 from lftj.durable.database_file import DatabaseFile
 from lftj.durable.entry import LogEntry, Step, decoded, inverse, netted
 from lftj.durable.log_writing import NOT_KEPT
-from lftj.durable.opening import AT_A_TIME, changed_facts, committed, rows_after
+from lftj.durable.opening import AT_A_TIME, Row, changed_facts, committed, rows_after
 from lftj.durable.program_log import after
-from lftj.errors import DataError
+from lftj.errors import DatabaseFileError, DataError
 from lftj.language.clause import INTERNAL
 from lftj.program.state import State
 from lftj.results.transaction_delta import Delta, Deltas
@@ -73,7 +73,7 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
         for seq, time, last, body, hash in _deltas(file, name, since):
             kept = intact(body, hash, "deltas", name, seq, last, time)
             if last > since if before == since else last != before:
-                raise damaged(f"deltas {name} {last} is missing")
+                raise _missing(file, before, damaged(f"deltas {name} {last} is missing"))
             if seq > upto:
                 return
             before = seq
@@ -82,13 +82,39 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
             yield Changed(seq, _moment(time), Delta(relation.schema, decoded(kept), symbols))
         with file.container.failing("read"):
             if before < (last := ends.last_of(file.container, ends.of_deltas(name))) <= upto:
-                raise damaged(f"deltas {name} {last} is missing")
+                raise _missing(file, before, damaged(f"deltas {name} {last} is missing"))
         return
-    for row in rows_after(file.container, since, upto):
+    for row in _entries(file, since, upto):
         if name in row.entry.pages:
             raise _loaded(name, row.seq, f"entry {row.seq} loaded `{name}` as a whole")
         if name in row.entry.changes:
             yield Changed(row.seq, _moment(row.time), Delta(relation.schema, row.entry.changes[name], symbols))
+
+
+def _entries(file: DatabaseFile, since: int, upto: int) -> Iterator[Row]:
+    """The entries after `since`, as far as `upto`. `DataError` if a checkpoint drops them while they are read."""
+    at = since
+    try:
+        for row in rows_after(file.container, since, upto):
+            at = row.seq
+            yield row
+    except DatabaseFileError as error:
+        raise _missing(file, at, error) from None
+
+
+def _missing(file: DatabaseFile, seq: int, error: DatabaseFileError) -> Exception:
+    """The error where what came after entry `seq` is not there: `error`, unless a checkpoint has dropped it."""
+    with file.container.lock, file.container.failing("read"):
+        last = ends.last_of(file.container, ends.DROPPED)
+    return error if last <= seq else _not_kept(f"what came after entry {seq}", last + 1)
+
+
+def _not_kept(what: str, oldest: int) -> DataError:
+    return DataError(
+        f"{what} is not kept any more",
+        why=f"the oldest entry that is kept is {oldest}",
+        remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
+    )
 
 
 def _deltas(file: DatabaseFile, name: str, since: int) -> Iterator[tuple[int, float, int, bytes, bytes]]:
@@ -140,16 +166,24 @@ def _check_entry(file: DatabaseFile, argument: str, seq: object, example: str) -
             f"give the number that `db.seq` had, as in {example}",
         )
     if seq > file.seq:
+        if file.read_only and seq <= _last(file):
+            raise DataError(
+                f"entry {seq} is in the file, and this reader is at entry {file.seq}",
+                why="a reader is as its writer was when it was opened, or last refreshed",
+                remedy="call `refresh` first, which takes up what was committed since",
+            )
         raise DataError(
             f"there is no entry {seq} yet", why=f"the last one is {file.seq}", remedy="give one that was written"
         )
     oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
     if seq < file.seq and (oldest is None or oldest > seq + 1):
-        raise DataError(
-            f"what came after entry {seq} is not kept any more",
-            why=f"the oldest entry that is kept is {file.seq + 1 if oldest is None else oldest}",
-            remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
-        )
+        raise _not_kept(f"what came after entry {seq}", file.seq + 1 if oldest is None else oldest)
+
+
+def _last(file: DatabaseFile) -> int:
+    """The number of the last entry of the file, which a reader may not have taken up."""
+    last = file.container.connection.execute("select max(seq) from log").fetchone()[0]
+    return max(last or 0, ends.last_of(file.container, ends.DROPPED))
 
 
 def _moment(time: float) -> dt.datetime:
@@ -167,7 +201,7 @@ def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFi
     taken: dict[str, list[Change]] = {}
     emptied: set[str] = set()  # what was empty, or not there, at some time since: that is where to go back from
     undone, lost = 0, dict[str, int]()
-    for row in rows_after(file.container, seq, upto):
+    for row in _entries(file, seq, upto):
         undone += len(row.entry.steps)
         for name in [step["drop"] for step in row.entry.steps if "drop" in step]:
             if name not in emptied and name in row.entry.dropped:
@@ -200,7 +234,11 @@ def _number_at(file: DatabaseFile, when: int | dt.datetime) -> int:
     found = file.container.connection.execute(sql, (moment,)).fetchone()[0]
     if found is None:
         oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
-        return file.seq if oldest is None else int(oldest) - 1
+        before = _last(file) if oldest is None else int(oldest) - 1
+        dropped = ends.dropped_at(file.container)
+        if before and (dropped is None or dropped[1] > moment):
+            raise _not_kept(f"what was at {when}", before + 1)
+        return before
     sql = "select time, entry, hash from log where seq = ?"
     time, body, hash = file.container.connection.execute(sql, (found,)).fetchone()
     intact(body, hash, "log", found, time)

@@ -137,7 +137,8 @@ class InFile(Watched):
     def branch(self) -> Self:
         """A writable copy in memory, to try things in: it shares all pages with this one, and costs a moment.
 
-        Neither sees the changes of the other, and what the copy changes is in no file.
+        Neither sees the changes of the other. No row or rule of the copy is in a file. Texts that are new in it are,
+        once the original is written to: both number their texts in one table.
         """
         from lftj.durable.history import branch_of
 
@@ -167,6 +168,13 @@ class InFile(Watched):
             feed.close()
         if self._file is not None:
             self._file.close(self)
+
+    def _let_go(self) -> None:
+        """Let go of the file as if it had not been opened: there is no checkpoint, which may drop entries."""
+        file, self._file = self._file, None
+        if file is not None:
+            file._finalizer()
+        self.close()
 
     def _not_in_a_transaction(self, what: str) -> None:
         with self._lock:
@@ -331,10 +339,10 @@ class InFile(Watched):
         step = rules_step(program, RuleOptions({}, {}, {}))
         if any(step["rules"] == kept.get("rules") for kept in self._file.steps):
             return True
-        file, self._file = self._file, None
-        file._finalizer()  # as if it had not been opened
+        path = self._file.container.path
+        self._let_go()
         raise DatabaseFileError(
-            f"{file.container.path} has a program already, and another one is given",
+            f"{path} has a program already, and another one is given",
             why="a program that is opened with its file again must be the one that the file was made with",
             remedy="open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it",
         )

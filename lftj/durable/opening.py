@@ -79,7 +79,6 @@ def opened(
                 container.at_one_moment(read)  # its writer may drop what is to be read
             else:
                 read()
-                file.begin_history()
     except BaseException:
         file._finalizer()
         raise

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ LITTLE, BIG = 0x377F0682, 0x377F0683
 PAGE = 4096
 # Frames whose checksums are computed together.
 AT_A_TIME = 512
+# Bytes that are read at first to find one transaction.
+FIRST = 1 << 18
 
 
 def log_path(path: Path) -> Path:
@@ -44,31 +47,71 @@ def is_there(path: Path) -> bool:
         return False
 
 
+class Frames(NamedTuple):
+    """What a log holds: uint8[n, bytes of a frame], and what is in their heads. `sums`: the checksum before the first.
+
+    `words`: in which order the bytes of words of checksums are. `intact`: whether the header is.
+    """
+
+    frames: npt.NDArray[np.uint8]
+    heads: Words
+    salts: list[int]
+    words: str
+    sums: tuple[int, int]
+    intact: bool
+
+    @classmethod
+    def of(cls, path: Path, upto: int = -1) -> Frames | None:
+        """Those in the first `upto` bytes of the log of the file at `path`; None if there is none, or nothing in it."""
+        try:
+            raw = np.fromfile(log_path(path), np.uint8, upto)
+        except FileNotFoundError:
+            return None
+        if len(raw) <= HEADER or not raw[:HEADER].any():
+            return None
+        magic, _, page, _, *rest = raw[:HEADER].view(">u4").tolist()
+        salts, sums = rest[:2], rest[2:]
+        page = page if magic in (LITTLE, BIG) and 512 <= page <= 65536 and not page & (page - 1) else PAGE
+        count = (len(raw) - HEADER) // (FRAME + page)
+        frames = raw[HEADER : HEADER + count * (FRAME + page)].reshape(count, FRAME + page)
+        heads = np.ascontiguousarray(frames[:, :FRAME]).view(">u4").astype(np.uint32)
+        words = "<u4" if magic == LITTLE else ">u4"
+        there = _continued(raw[: HEADER - 8].view(words).astype(np.uint32), (0, 0))
+        return cls(frames, heads, salts, words, there, magic in (LITTLE, BIG) and there == tuple(sums))
+
+    def read(self, upto: int) -> int:
+        """How many of the first `upto` frames are as they were written, up to the first that is not."""
+        return _intact(self.frames[:upto], self.heads, self.salts, self.words, self.sums)
+
+
+def salt_of(path: Path) -> int | None:
+    """The first salt of the log of the file at `path`; None if SQLite reads no transaction in it."""
+    size = FIRST
+    while (log := Frames.of(path, size)) is not None and log.intact:
+        ends = np.flatnonzero(log.heads[:, 1])
+        if len(ends):
+            return log.salts[0] if log.read(int(ends[0]) + 1) > ends[0] else None
+        if log_path(path).stat().st_size <= size:
+            return None
+        size *= 2
+    return None
+
+
 def unread(path: Path) -> int:
     """How many transactions end in what SQLite will not read of the log of the file at `path`, which nobody writes to.
 
     One may have been in the making when the power went; more than one is damage, if every commit waited for the disk.
     """
-    try:
-        raw = np.fromfile(log_path(path), np.uint8)
-    except FileNotFoundError:
+    log = Frames.of(path)
+    if log is None:
         return 0
-    if len(raw) <= HEADER or not raw[:HEADER].any():
-        return 0
-    magic, _, page, _, *rest = raw[:HEADER].view(">u4").tolist()
-    salts, sums = rest[:2], rest[2:]
-    page = page if magic in (LITTLE, BIG) and 512 <= page <= 65536 and not page & (page - 1) else PAGE
-    count = (len(raw) - HEADER) // (FRAME + page)
-    frames = raw[HEADER : HEADER + count * (FRAME + page)].reshape(count, FRAME + page)
-    heads = np.ascontiguousarray(frames[:, :FRAME]).view(">u4").astype(np.uint32)
-    words = "<u4" if magic == LITTLE else ">u4"
-    there = _continued(raw[: HEADER - 8].view(words).astype(np.uint32), (0, 0))
-    if magic not in (LITTLE, BIG) or there != tuple(sums):
-        return int((heads[:, 1] != 0).sum())  # its header is damaged: SQLite reads none of it
+    ends = log.heads[:, 1] != 0
+    if not log.intact:
+        return int(ends.sum())  # its header is damaged: SQLite reads none of it
     # One of both is enough: two logs of a file never share one, but for a flip.
-    ours = (heads[:, 2] == salts[0]) | (heads[:, 3] == salts[1])
-    read = _intact(frames, heads, salts, words, there)
-    return int((heads[read:, 1][ours[read:]] != 0).sum())
+    ours = (log.heads[:, 2] == log.salts[0]) | (log.heads[:, 3] == log.salts[1])
+    read = log.read(len(log.frames))
+    return int(ends[read:][ours[read:]].sum())
 
 
 def _intact(frames: npt.NDArray[np.uint8], heads: Words, salts: list[int], words: str, sums: tuple[int, int]) -> int:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import apsw
 
+REAL = sqlite3.connect
 # Bytes that a disk writes as a whole.
 SECTOR = 512
 # Statements outside of transactions after which the write-ahead log is taken over into the file.
@@ -41,9 +42,11 @@ class Disk:
         self._vfs = _Vfs(name, self)
         self._name = name
 
-    def connect(self, given: str, **_: Any) -> Connection:
-        """Open a database, as `sqlite3.connect` does."""
+    def connect(self, given: str, **options: Any) -> Any:
+        """Open a database, as `sqlite3.connect` does. The file alone, without its log, needs no disk that notes it."""
         parts = urlsplit(given)
+        if "immutable=1" in parts.query:
+            return REAL(given, **options)
         flags = apsw.SQLITE_OPEN_READONLY if "mode=ro" in parts.query else 0
         flags |= 0 if flags else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         with _errors():

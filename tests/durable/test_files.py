@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import lftj
+from lftj.durable import care
 from lftj.errors import DatabaseFileError, DataError, KeyConflictError
 from tests.durable.shop import PROGRAM, contents, lose, opened
 
@@ -344,3 +345,32 @@ def test_a_file_that_is_moved_while_it_is_open(tmp_path: Path, sync: str, away: 
         other.replace(path)  # as the error says
         with opened(path) as again:
             assert ((1, 2) in set(again["edge"])) == (sync != "off")
+
+
+@pytest.mark.parametrize("sync", ["full", "normal", "off"])
+def test_a_process_that_goes_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: str) -> None:
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    db = opened(Path("shop.lftj"), sync=sync, retain=None)
+    assert db.path == "shop.lftj"
+    monkeypatch.chdir("sub")
+    with db.transaction() as tx:
+        tx.insert("edge", [(3, 4)])
+    db.checkpoint()
+    care.compact(db)
+    with db.transaction() as tx:
+        tx.insert("edge", [(4, 5)])
+    expected = contents(db)
+    db.close()
+    assert [*Path().iterdir()] == []
+    with opened(tmp_path / "shop.lftj") as again:
+        assert contents(again) == expected
+
+
+def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    (tmp_path / "sub").rmdir()
+    with pytest.raises(DatabaseFileError, match="from the root on"):
+        lftj.Database(path="shop.lftj")
+    monkeypatch.undo()

@@ -100,3 +100,36 @@ def test_a_damaged_number_is_told(tmp_path: Path) -> None:
 def test_other_numbers_are_refused(tmp_path: Path, retain: Any) -> None:
     with pytest.raises(lftj.Error, match="retain"):
         lftj.Database(path=tmp_path / "shop.lftj", retain=retain)
+
+
+def rows_of(path: Path) -> list[tuple[Any, ...]]:
+    """What a file notes of itself."""
+    container = Container(path, read_only=True, sync="full", page_rows=None)
+    try:
+        return container.connection.execute("select key, value from meta order by key").fetchall()
+    finally:
+        container.close()
+
+
+@pytest.mark.parametrize("program", [".decl other(a:number)", "no program"])
+@pytest.mark.parametrize("end", [lftj.Database.close, lose])
+def test_who_is_refused_changes_nothing(tmp_path: Path, program: str, end: Any) -> None:
+    path = tmp_path / "shop.lftj"
+    seq = committed(path, 10, end, retain=None)
+    before = rows_of(path)
+    with pytest.raises(lftj.Error):
+        lftj.Database._sized(program, page_rows=4, directory_rows=2, path=path, retain=0, sync="off")
+    assert rows_of(path) == before
+    committed(path, 20)
+    with opened(path) as db:
+        assert (10, 11) not in db.at(seq - 3)["edge"]
+        assert (10, 11) in db.at(seq - 2)["edge"]
+
+
+def test_history_begins_with_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    opened(path, retain=5).close()
+    assert dict(rows_of(path))["history"] == 0
+    with opened(path) as db:
+        assert db._file is not None
+        assert db._file.retain == 5
