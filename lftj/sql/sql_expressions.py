@@ -31,6 +31,12 @@ class Expressions:
         return predicates.truth(self, node, wanted)
 
 
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that `and` joins; those over subqueries last, which are asked for what the others leave."""
+    parts = list(node.flatten()) if isinstance(node, exp.And) else [node]
+    return sorted(parts, key=lambda part: part.find(exp.Query) is not None)
+
+
 def value(node: exp.Expr, scope: SqlScope) -> list[Case]:
     """The cases of an expression, of one type; they exclude one another."""
     return Expressions(scope).value(node)
