@@ -33,6 +33,7 @@ from lftj.sql.select import block_of
 from lftj.sql.select_block import SelectBlock, rows_of
 from lftj.sql.set_operations import set_operation
 from lftj.sql.subqueries import predicate, scalar
+from lftj.sql.syntax_errors import broken
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable
@@ -54,6 +55,8 @@ def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, 
             why="each way to meet its conditions, and to choose the cases of its values, becomes a rule",
             remedy="split the query, or compute a part of it as columns of a view",
         ) from None
+    except RecursionError as error:
+        raise broken(text, error) from None
 
 
 class Queries:
