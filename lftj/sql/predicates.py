@@ -113,7 +113,7 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
         return products([truth(of, part, wanted) for part in operands])
     if wanted is None:
         return _unknown(of, operands, conjunctive)
-    return [found for part in FirstHits(of, operands, wanted).each() for found in part]
+    return FirstHits(of, operands, wanted).any()
 
 
 def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> list[Conjunction]:

@@ -311,9 +311,7 @@ class Beside:
         own = {p.variable: p for p in self.scope.parameters.values()}
         terms = [case.term for p in parameters for case in p.outside]
         assert self.scope.around is not None
-        return self.scope.around.domain(
-            [own[term] for term in terms if isinstance(term, ast.Variable)], asked=asked
-        )
+        return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)], asked=asked)
 
 
 def null_of(case: Case) -> ast.Constant:

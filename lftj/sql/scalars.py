@@ -153,8 +153,8 @@ def _branches(
     default: exp.Expr | None,
 ) -> list[Case]:
     """The value of the first result whose condition is true, or the default."""
-    hits = FirstHits(of, conditions, wanted=True)
-    chosen = [*hits.each(), hits.none()]
+    each, none = FirstHits(of, conditions, wanted=True).each()
+    chosen = [*each, none]
     values = [of.value(result) for result in results]
     values.append([null_case(())] if default is None else of.value(default))
     return unified(of, node, list(zip(chosen, values, strict=True)))
