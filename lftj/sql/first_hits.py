@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import NUMBER
-from lftj.sql.cases import FEW, Translator, joined, products
+from lftj.sql.cases import FEW, LIMIT, Translator, joined, products
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.whole_numbers import number
 
@@ -65,8 +65,8 @@ class FirstHits:
         return found, none
 
     def any(self) -> list[Conjunction]:
-        """Where some condition is hit, in alternatives that exclude one another."""
-        found = self._found(FEW)
+        """Where some condition is hit, in alternatives that exclude one another: one for each, if the hits do so."""
+        found = self._found(max(FEW, min(LIMIT, sum(map(len, self._hits)))))
         if found is None:
             parts = self._numbered()
             if parts is not None:
@@ -81,10 +81,12 @@ class FirstHits:
             self._missed[at] = self.of.truth(condition, not self.wanted) + self.of.truth(condition, None)
         return self._missed[at]
 
-    def _first(self, at: int, start: int) -> list[Conjunction]:
-        """Where a condition is the first that is hit of those from `start`."""
+    def _first(self, at: int, start: int, most: int | None) -> list[Conjunction]:
+        """Where a condition is the first that is hit of those from `start`; more than `most` ways, if they are more."""
         left = list(self._hits[at])
         for before in range(start, at):
+            if most is not None and len(left) > most:
+                break
             if any(joined(one, two) is not None for one in left for two in self._hits[before]):
                 left = products([left, self._misses(before)])
         return left
@@ -94,7 +96,7 @@ class FirstHits:
         found: list[list[Conjunction]] = []
         reached = 0
         for at in range(len(self._hits)):
-            found.append(self._first(at, 0))
+            found.append(self._first(at, 0, most))
             reached += len(found[-1])
             if most is not None and reached > most:
                 return None
@@ -132,7 +134,9 @@ class FirstHits:
         for at in range(len(self._hits)):
             if parts:
                 start, before = parts[-1]
-                longer = _Together.of([*before.each, self._first(at, start)], products([before.none, self._misses(at)]))
+                longer = _Together.of(
+                    [*before.each, self._first(at, start, FEW)], products([before.none, self._misses(at)])
+                )
                 if longer.ways <= FEW:
                     parts[-1] = start, longer
                     continue
