@@ -9,10 +9,21 @@ Constants of a list are whole numbers, texts, or casts of these to one type, so 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from lftj.sql.cases import plain
+
+PLAIN = 2  # up to so many equalities stay what they are: rules whose constants a plan knows
+
+
+class _Compared(NamedTuple):
+    """A value, the constants that it equals or differs from, and the kind of these."""
+
+    value: exp.Expr
+    constants: Sequence[exp.Expr]
+    kind: Hashable
 
 
 def operands_of(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
@@ -26,27 +37,25 @@ def operands_of(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 def gathered(node: exp.Expr) -> list[exp.Expr]:
     """The operands of an `or` or `and`, with one list in the place of the equalities that it stands for."""
     negated = isinstance(node, exp.And)
+    operands = [(part, _compared(part, negated)) for part in operands_of(node, type(node))]
+    lists: dict[Hashable, list[exp.Expr]] = {}
+    for _, compared in operands:
+        if compared is not None:
+            lists.setdefault((compared.value, compared.kind), []).extend(compared.constants)
     found: list[exp.Expr] = []
-    lists: dict[Hashable, tuple[int, exp.Expr, list[exp.Expr]]] = {}
-    for part in operands_of(node, type(node)):
-        compared = _compared(part, negated)
-        if compared is None:
+    for part, compared in operands:
+        listed = [] if compared is None else lists[compared.value, compared.kind]
+        if compared is None or 0 < len(listed) <= PLAIN:
             found.append(part)
-            continue
-        value, constants, kind = compared
-        at, _, listed = lists.setdefault((value, kind), (len(found), value, []))
-        if not listed:
-            found.append(part)
-        listed += constants
-    for at, value, listed in lists.values():
-        if len(listed) > 1:
-            made: exp.Expr = exp.In(this=value.copy(), expressions=[constant.copy() for constant in listed])
-            found[at] = exp.Not(this=made) if negated else made
+        elif listed:
+            made: exp.Expr = exp.In(this=compared.value.copy(), expressions=[constant.copy() for constant in listed])
+            found.append(exp.Not(this=made) if negated else made)
+            listed.clear()  # it stands where the first of them did
     return found
 
 
-def _compared(node: exp.Expr, negated: bool) -> tuple[exp.Expr, Sequence[exp.Expr], Hashable] | None:
-    """What is compared, the constants that it equals, or does not if `negated`, and their kind; None of all else."""
+def _compared(node: exp.Expr, negated: bool) -> _Compared | None:
+    """What a predicate compares; None if it is no equality with constants or, if `negated`, the contrary."""
     if isinstance(node, exp.NEQ if negated else exp.EQ):
         left, right = plain(node.this), plain(node.expression)
         value, constants = (left, [right]) if _kind(right) is not None else (right, [left])
@@ -58,7 +67,7 @@ def _compared(node: exp.Expr, negated: bool) -> tuple[exp.Expr, Sequence[exp.Exp
     kinds = set(map(_kind, constants))
     if len(kinds) > 1 or kinds == {None} or _kind(value) is not None or value.find(exp.Query) is not None:
         return None
-    return value, constants, kinds.pop()
+    return _Compared(value, constants, kinds.pop())
 
 
 def _kind(node: exp.Expr) -> Hashable:
