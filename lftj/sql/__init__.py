@@ -8,7 +8,7 @@
 parts of them) · `catalogue` (tables and views as SQL sees them) · `places` (places in the text, refusals) · `scope`
 (what translators of queries and of expressions tell each other) · `sql_expressions` (values and conditions) with
 `scalars`, `sql_functions`, `sql_intervals`, `predicates`, `conversions` (casts, where types meet), `constants`, `cases`
-(alternatives that exclude one another)
+(alternatives that exclude one another), `listed_values`
 
 Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads`,
 `grouping_sets` · `subqueries` · `set_operations` · `values`, `series` · `with_clause`, `recursive_query` ·

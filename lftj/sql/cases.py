@@ -202,8 +202,17 @@ def _type_of_null(
 
 def values_of(of: Translator, parts: Iterable[exp.Expr]) -> list[list[Case]]:
     """The cases of parts of a function; one of each where they were too many to be combined."""
-    values = [of.value(part) for part in parts]
+    return combined(of, [of.value(part) for part in parts])
+
+
+def combined(of: Translator, values: list[list[Case]]) -> list[list[Case]]:
+    """The cases of values; one of each where they were too many to be combined."""
     return of.scope.computed_apart(values) if prod(map(len, values)) > FEW else values
+
+
+def of_few_cases(of: Translator, cases: list[Case]) -> list[Case]:
+    """The cases of a value; one where they were too many."""
+    return cases if len(cases) <= FEW else of.scope.computed_apart([cases])[0]
 
 
 def plain(node: exp.Expr) -> exp.Expr:

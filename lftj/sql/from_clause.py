@@ -24,7 +24,7 @@ from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.series import series
 from lftj.sql.shared_columns import equality, merge, shared_columns
-from lftj.sql.sql_expressions import holds
+from lftj.sql.sql_expressions import conjuncts, holds
 from lftj.sql.view import Rows, column_of
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ def _join(scope: QueryScope, join: exp.Join) -> None:
         scope.body.conditions.append(holds(equality(scope, shared.left, shared.right), scope))
         merge(scope, shared, shared.left)
     if join.args.get("on") is not None:
-        parts = join.args["on"].flatten() if isinstance(join.args["on"], exp.And) else [join.args["on"]]
-        for part in parts:
+        for part in conjuncts(join.args["on"]):
             scope.body.conditions.append(holds(part, scope))
 
 

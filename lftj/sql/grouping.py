@@ -25,7 +25,7 @@ from lftj.sql.heads import or_null
 from lftj.sql.ordering import position_of
 from lftj.sql.query_scope import QueryScope, null_of
 from lftj.sql.scope import Case, Conjunction
-from lftj.sql.sql_expressions import holds, value
+from lftj.sql.sql_expressions import conjuncts, holds, value
 from lftj.sql.view import OutputColumn, Rows
 
 Columns = Sequence[tuple[str, exp.Expr, list[Case] | None]]
@@ -128,7 +128,8 @@ class Grouping:
         if not self.scope.body.atoms and not self.always:
             self._add_groups(choices)
         if self.having is not None:
-            self.scope.body.conditions.append(holds(self.replaced(self.having.this), self.scope))
+            for part in conjuncts(self.having.this):
+                self.scope.body.conditions.append(holds(self.replaced(part), self.scope))
 
     def group(self, key: Sequence[ast.Term]) -> list[ast.Literal]:
         """The literals that say that there is a group."""

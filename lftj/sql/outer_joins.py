@@ -26,7 +26,7 @@ from lftj.sql.scope import Case
 from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.semi_joins import negative
 from lftj.sql.shared_columns import equality, merge, shared_columns
-from lftj.sql.sql_expressions import holds, value
+from lftj.sql.sql_expressions import conjuncts, holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
 
@@ -189,7 +189,7 @@ class _Join:
         left = self.sides[0].add(both, outside)
         columns = [left, self.sides[1].add(both, outside, left.__getitem__)]
         before = len([table for table, _ in self.sides[0].tables if table.name != _MERGED])
-        for part in _conjuncts(self.join):
+        for part in _on(self.join):
             both.body.conditions.append(holds(part, both))
         for shared in shared_columns(both, self.join, both.sources[:before], both.sources[before:], both.merged):
             both.body.conditions.append(holds(equality(both, shared.left, shared.right), both))
@@ -211,7 +211,7 @@ class _Join:
             lambda p: match.parameter(_parameter(scope, p), p.variable.name),
             lambda place: match.parameter(columns[place], "column"),
         )
-        for part in _conjuncts(self.join):
+        for part in _on(self.join):
             match.body.conditions.append(holds(part, match))
         left, right = (scope, match) if at == 0 else (match, scope)
         for shared in shared_columns(match, self.join, left.sources, right.sources, left.merged):
@@ -255,9 +255,9 @@ class _Join:
             of.show(scope, {at: cases[where] for at, where in place.items()})
 
 
-def _conjuncts(join: exp.Join) -> list[exp.Expr]:
+def _on(join: exp.Join) -> list[exp.Expr]:
     on = join.args.get("on")
-    return [] if on is None else list(on.flatten()) if isinstance(on, exp.And) else [on]
+    return [] if on is None else conjuncts(on)
 
 
 def _wanted(join: exp.Join) -> set[str] | None:

@@ -6,7 +6,7 @@
 
 `not` swaps true and false. In `p or q` the rows of q are those where p is not true, unless the literals of the two
 exclude one another anyway; so that no row counts twice, where a disjunction stands above rows that count. What all
-operands of an `or` have in common is taken out first.
+operands of an `or` have in common is taken out first, and the constants that they compare one value with are a list.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from lftj.sql.cases import (
 )
 from lftj.sql.conversions import call, common, compared, shown
 from lftj.sql.first_hits import FirstHits
+from lftj.sql.listed_values import gathered, operands_of
 from lftj.sql.scope import Case, Conjunction
 
 COMPARED: dict[type[exp.Expr], str] = {
@@ -108,12 +109,14 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
         node = _with_common_part(node)
         if not isinstance(node, exp.Or):
             return truth(of, node, wanted)
-    operands = sorted(node.flatten(), key=lambda part: part.find(exp.Query) is not None)
+    operands = sorted(gathered(node), key=lambda part: part.find(exp.Query) is not None)
+    if len(operands) == 1:
+        return truth(of, operands[0], wanted)
     if wanted is conjunctive:
         return products([truth(of, part, wanted) for part in operands])
     if wanted is None:
         return _unknown(of, operands, conjunctive)
-    return [found for part in FirstHits(of, operands, wanted).each() for found in part]
+    return FirstHits(of, operands, wanted).any()
 
 
 def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> list[Conjunction]:
@@ -129,7 +132,7 @@ def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> lis
 
 def _with_common_part(node: exp.Expr) -> exp.Expr:
     """`(k and a) or (k and b)` as `k and (a or b)`: what joins two tables stays one condition."""
-    operands = [list(_conjuncts(part)) for part in node.flatten()]
+    operands = [operands_of(part, exp.And) for part in node.flatten()]
     shared = [part for part in operands[0] if all(part in others for others in operands[1:])]
     if not shared:
         return node
@@ -137,11 +140,6 @@ def _with_common_part(node: exp.Expr) -> exp.Expr:
     if all(rest):
         shared.append(exp.Paren(this=exp.or_(*(exp.and_(*parts, copy=True) for parts in rest), copy=True)))
     return exp.and_(*shared, copy=True)
-
-
-def _conjuncts(node: exp.Expr) -> Sequence[exp.Expr]:
-    node = plain(node)
-    return [part for operand in node.flatten() for part in _conjuncts(operand)] if isinstance(node, exp.And) else [node]
 
 
 # Comparisons of values

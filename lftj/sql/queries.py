@@ -23,7 +23,7 @@ from lftj.sql.branches import MOST, TooManyWays
 from lftj.sql.catalogue import Catalogue, unlike
 from lftj.sql.computed_columns import computed_apart
 from lftj.sql.grouping_sets import without_grouping_sets
-from lftj.sql.heads import QueryHeads
+from lftj.sql.heads import QueryHeads, or_null
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.ordering import Ordering, ordering_of
 from lftj.sql.places import SqlText
@@ -33,6 +33,7 @@ from lftj.sql.select import block_of
 from lftj.sql.select_block import SelectBlock, rows_of
 from lftj.sql.set_operations import set_operation
 from lftj.sql.subqueries import predicate, scalar
+from lftj.sql.syntax_errors import broken
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable
@@ -54,6 +55,8 @@ def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, 
             why="each way to meet its conditions, and to choose the cases of its values, becomes a rule",
             remedy="split the query, or compute a part of it as columns of a view",
         ) from None
+    except RecursionError as error:
+        raise broken(text, error) from None
 
 
 class Queries:
@@ -177,7 +180,11 @@ class Queries:
                 return rows_of(self, [block], distinct=True), False
         with self._with(inner):
             found = self._rows_of(inner, around, distinct=True)
-        return self._each_once(found, functional=True) if len(found.columns) == 1 else found, False
+        if len(found.columns) != 1:
+            return found, False
+        limit = inner.args.get("limit")
+        first = limit is not None and limit.expression == exp.Literal.number(1)
+        return self._each_once(found, functional=True, around=None if first else around), False
 
     def computed_apart(self, scope: QueryScope, values: list[list[Case]]) -> list[list[Case]]:
         """Values of many cases in an expression, each of one that a head has; as they are, where none can have them."""
@@ -215,13 +222,17 @@ class Queries:
             return first_of_each(scope, found, order)
         return Derived(first_rows(self.heads, found.rows, order))
 
-    def _each_once(self, derived: Derived, *, functional: bool = False) -> Derived:
-        """The head with the distinct rows of another; `functional`: as in `rows_of`."""
+    def _each_once(self, derived: Derived, *, functional: bool = False, around: Outside | None = None) -> Derived:
+        """The head with the distinct rows of another; `functional`: as in `rows_of`, `around` asks for its values."""
         rows = derived.rows
         name = self.heads.name("value" if functional else "rows")
         variables = [self.heads.variable(column.name, column.nullable) for column in rows.columns]
         copies = [ast.Wildcard()] if rows.bag else []
-        self.heads.rule(name, variables, [ast.Atom(rows.name, (*variables, *copies))], functional=functional)
+        body: list[ast.Literal] = [ast.Atom(rows.name, (*variables, *copies))]
+        if around is not None and derived.parameters and not self.heads.recursive:
+            given = variables[: len(derived.parameters)]
+            body += [ast.Atom(around.domain(derived.parameters, asked=True), tuple(given)), *or_null(self.heads, given)]
+        self.heads.rule(name, variables, body, functional=functional)
         return Derived(Rows.of(name, rows.columns, bag=False), derived.parameters)
 
     # Names

@@ -21,8 +21,8 @@ from lftj.language import ast
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.visitors import nodes
-from lftj.sql.branches import Branch, QueryBody, RowAtom, variables
-from lftj.sql.cases import is_null
+from lftj.sql.branches import Branch, QueryBody, RowAtom, Way, may_be_null, variables
+from lftj.sql.cases import FEW, is_null
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import OutputColumn, Rows
@@ -79,8 +79,11 @@ class Outside(Protocol):
     def names(self, node: exp.Column) -> list[str]:
         """The names that the column may have been meant to be."""
 
-    def domain(self, parameters: Sequence[QueryParameter]) -> str:
-        """The name of a head with the values of parameters that occur outside."""
+    def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
+        """The name of a head with the values of parameters that occur outside.
+
+        `asked`: those only that the query around asks for, in the rows that meet all its conditions so far.
+        """
 
 
 class QueryScope:
@@ -228,11 +231,35 @@ class QueryScope:
         args = tuple(p.variable for p in free)
         return branch.with_literals(ast.Atom(self.around.domain(free), args), *or_null(self.heads, args))
 
-    def domain(self, parameters: Sequence[QueryParameter]) -> str:
-        """The name of a head with the values that parameters of a subquery have in the rows of this query."""
-        body = QueryBody(list(self.body.atoms), [part for part in self.body.conditions if len(part) == 1])
+    def asked_for(self, made: Iterable[tuple[Branch, Way]]) -> list[tuple[Branch, Way]]:
+        """The branches for the values only that the parameters have in the query around: for no others is it asked.
+
+        As they are, while a head is not whole yet that the query around may read.
+        """
+        parameters, nullable = tuple(self.parameters.values()), self.heads.nullable
+        if not parameters or self.heads.recursive:
+            return list(made)
+        assert self.around is not None
+        name = self.around.domain(parameters, asked=True)
+        found = []
+        for branch, way in made:
+            args = tuple(branch.term(p.variable) for p in parameters)
+            nulls = or_null(self.heads, [arg for arg in args if may_be_null(arg, branch, nullable)])
+            found.append((branch.with_literals(ast.Atom(name, args), *nulls), way))
+        return found
+
+    def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
+        """The name of a head with the values that parameters of a subquery have in the rows of this query.
+
+        `asked`: as conditions of few alternatives leave rows, and the query around asks for them.
+        """
+        outside = [p.outside for p in parameters]
+        body = self.body.copy()
+        if not asked or body.splits(self.heads.nullable, outside, FEW):
+            body.conditions = [part for part in body.conditions if len(part) == 1]
         name = self.heads.name("values")
-        for branch, chosen in body.choices(self.heads.nullable, [p.outside for p in parameters]):
+        made = body.choices(self.heads.nullable, outside)
+        for branch, chosen in self.asked_for(made) if asked else made:
             terms = [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
             self.heads.rule(name, terms, self.closed(branch, terms).body)
         return self.heads.sure(name, [OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters])
@@ -279,12 +306,12 @@ class Beside:
         """The names that a column may have been meant to be."""
         return self.scope.around.names(node) if self.scope.around is not None else []
 
-    def domain(self, parameters: Sequence[QueryParameter]) -> str:
+    def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
         """The values of parameters of the scope, as the query around has them."""
         own = {p.variable: p for p in self.scope.parameters.values()}
         terms = [case.term for p in parameters for case in p.outside]
         assert self.scope.around is not None
-        return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)])
+        return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)], asked=asked)
 
 
 def null_of(case: Case) -> ast.Constant:

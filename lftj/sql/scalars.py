@@ -24,13 +24,14 @@ from lftj.sql.cases import (
     TRUE,
     Known,
     Translator,
+    combined,
     computed,
     joined,
     null_case,
+    of_few_cases,
     plain,
     products,
     split,
-    values_of,
 )
 from lftj.sql.constants import number_constant
 from lftj.sql.conversions import NUMBERS, call, common, shown, with_room
@@ -152,8 +153,8 @@ def _branches(
     default: exp.Expr | None,
 ) -> list[Case]:
     """The value of the first result whose condition is true, or the default."""
-    hits = FirstHits(of, conditions, wanted=True)
-    chosen = [*hits.each(), hits.none()]
+    each, none = FirstHits(of, conditions, wanted=True).each()
+    chosen = [*each, none]
     values = [of.value(result) for result in results]
     values.append([null_case(())] if default is None else of.value(default))
     return unified(of, node, list(zip(chosen, values, strict=True)))
@@ -254,12 +255,27 @@ def _cast(of: Translator, node: exp.Expr) -> list[Case]:
 
 
 def _operator(of: Translator, node: exp.Expr) -> list[Case]:
+    waiting = []  # a long sum is deep on its left, where there is no recursion
+    found = _of_interval(of, node)
+    while found is None:
+        waiting.append(node)
+        node = plain(node.this)
+        found = _of_interval(of, node) if isinstance(node, tuple(_OPERATORS)) else of.value(node)
+    while waiting:
+        found = _applied(of, waiting.pop(), found)
+        found = of_few_cases(of, found) if waiting else found
+    return found
+
+
+def _of_interval(of: Translator, node: exp.Expr) -> list[Case] | None:
+    """The value of an operator over a time and an interval; None of any other."""
+    return with_interval(of, node) if isinstance(node, exp.Add | exp.Sub) else None
+
+
+def _applied(of: Translator, node: exp.Expr, left: list[Case]) -> list[Case]:
+    """The value of an operator whose left side is known."""
     op = _OPERATORS[type(node)]
-    if op in ("+", "-"):
-        found = with_interval(of, node)
-        if found is not None:
-            return found
-    values = values_of(of, (node.this, node.expression))
+    values = combined(of, [left, of.value(node.expression)])
     return computed(values, lambda v: arithmetic(of, op, v[0], v[1], node))
 
 

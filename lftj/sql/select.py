@@ -10,7 +10,7 @@ from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import Grouping, is_grouped
 from lftj.sql.query_scope import Outside, QueryScope
 from lftj.sql.select_block import Output, SelectBlock
-from lftj.sql.sql_expressions import holds
+from lftj.sql.sql_expressions import conjuncts, holds
 from lftj.sql.stars import expanded
 from lftj.sql.windowed_select import WindowedSelect, has_windows
 
@@ -44,8 +44,7 @@ def block_of(
         add_from(scope, select)
     where = select.args.get("where")
     if where is not None:
-        parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-        for part in sorted(parts, key=lambda part: part.find(exp.Query) is not None):
+        for part in conjuncts(where.this):
             scope.body.conditions.append(holds(part, scope))
     distinct = select.args.get("distinct")
     grouping = None

@@ -81,12 +81,21 @@ def rows_of(
 ) -> Derived:
     """The head with the rows of blocks of equally many columns, one after the other.
 
-    `distinct`: each once · `functional`: there is one row for what all columns but the last say · `name`: of the head.
+    `distinct`: each once · `name`: of the head · `functional`: there is one row for what the parameters of the only
+    block say, which nobody asks of others than the query around has.
     """
     parameters = _parameters(blocks)
     for block in blocks:
         block.compute_apart()
-    made = [row for block in blocks for row in _rules(block, parameters)]
+    of_block = [list(_rules(block, parameters)) for block in blocks]
+    common = _common(blocks[0], parameters, of_block[0]) if len(blocks) == 1 else None
+    if functional and common is not None and not common[0].determines(common[1][: len(parameters)], ()):
+        of_block = [blocks[0].scope.asked_for(of_block[0])]
+    made = [
+        (block.scope.closed(branch, terms), terms)
+        for block, rules in zip(blocks, of_block, strict=True)
+        for branch, terms in rules
+    ]
     columns = (
         *(OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters),
         *(_column(outputs) for outputs in zip(*(block.outputs for block in blocks), strict=True)),
@@ -94,7 +103,6 @@ def rows_of(
     heads = queries.heads
     distinct = distinct or (all(block.distinct for block in blocks) and len(blocks) == 1)
     fixed = [p.variable.name for p in parameters]
-    common = _common(blocks[0], parameters, made) if len(blocks) == 1 else None
     told_apart = common is not None and common[0].determines(common[1], fixed)
     if distinct or (told_apart and not any(branch.copies for branch, _ in made)):
         name = name or heads.name(word)
@@ -134,13 +142,13 @@ def _parameters(blocks: Sequence[SelectBlock]) -> tuple[QueryParameter, ...]:
 
 
 def _rules(block: SelectBlock, parameters: Sequence[QueryParameter]) -> Iterator[tuple[Branch, list[ast.Term]]]:
-    """The rules that derive the rows of a block: bodies, and the arguments of the head."""
+    """The rules that derive the rows of a block: bodies, to be `closed`, and the arguments of the head."""
     scope = block.scope
     own = [scope.parameter(list(p.outside), p.variable.name)[0].term for p in parameters]
     for branch, chosen in scope.body.choices(scope.heads.nullable, [output.cases for output in block.outputs]):
         terms = [branch.term(variable) for variable in own if variable is not None]
         terms += [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
-        yield scope.closed(branch, terms), terms
+        yield branch, terms
 
 
 def _column(outputs: Sequence[Output]) -> OutputColumn:

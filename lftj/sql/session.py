@@ -31,6 +31,7 @@ from lftj.sql.places import SqlText
 from lftj.sql.question import NO_OPTIONS, Question
 from lftj.sql.results import SqlResult
 from lftj.sql.room import Changing, Session
+from lftj.sql.syntax_errors import broken
 from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
 from lftj.sql.view_rules import view_of
@@ -150,7 +151,10 @@ CHANGES = tuple(_ROW_STATEMENTS)
 
 def planned(statement: exp.Expr, catalogue: Catalogue, source: SqlText) -> RowStatement:
     """What a statement of `CHANGES` does to rows."""
-    return _ROW_STATEMENTS[type(statement)](statement, catalogue, source)
+    try:
+        return _ROW_STATEMENTS[type(statement)](statement, catalogue, source)
+    except RecursionError as error:
+        raise broken(source, error) from None
 
 
 # --- create -----------------------------------------------------------------------------------------------------------

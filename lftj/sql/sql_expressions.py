@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.sql import predicates, scalars
-from lftj.sql.cases import FEW, Known, Truth
+from lftj.sql.cases import Known, Truth, of_few_cases
 from lftj.sql.conversions import cast
 from lftj.sql.scope import Case, Conjunction, SqlScope
 
@@ -19,8 +19,7 @@ class Expressions:
 
     def value(self, node: exp.Expr) -> list[Case]:
         """The cases of an expression; they exclude one another."""
-        found = scalars.value(self, node)
-        return found if len(found) <= FEW else self.scope.computed_apart([found])[0]
+        return of_few_cases(self, scalars.value(self, node))
 
     def cast(self, value: Known, type: str, node: exp.Expr) -> ast.Term:
         """A value as one of another type; an error if there is no such cast."""
@@ -29,6 +28,12 @@ class Expressions:
     def truth(self, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
         """Where a predicate is true, false or (None) unknown; the alternatives exclude one another."""
         return predicates.truth(self, node, wanted)
+
+
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that `and` joins; those over subqueries last, which are asked for what the others leave."""
+    parts = list(node.flatten()) if isinstance(node, exp.And) else [node]
+    return sorted(parts, key=lambda part: part.find(exp.Query) is not None)
 
 
 def value(node: exp.Expr, scope: SqlScope) -> list[Case]:

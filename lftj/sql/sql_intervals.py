@@ -53,11 +53,16 @@ def constant_interval(of: Translator, node: exp.Expr) -> SqlInterval | None:
         inner = constant_interval(of, node.this)
         return inner and SqlInterval(-inner.months, -inner.length)
     if isinstance(node, exp.Add | exp.Sub):
-        one, two = constant_interval(of, node.this), constant_interval(of, node.expression)
-        if one is None or two is None:
-            return None
-        sign = 1 if isinstance(node, exp.Add) else -1
-        return SqlInterval(one.months + sign * two.months, one.length + sign * two.length)
+        months, length = 0, dt.timedelta()
+        while isinstance(node, exp.Add | exp.Sub):  # no recursion to the left, where a long sum is deep
+            last = constant_interval(of, node.expression)
+            if last is None:
+                return None
+            sign = 1 if isinstance(node, exp.Add) else -1
+            months, length = months + sign * last.months, length + sign * last.length
+            node = plain(node.this)
+        first = constant_interval(of, node)
+        return first and SqlInterval(first.months + months, first.length + length)
     if not isinstance(node, exp.Interval):
         return None
     count, unit = plain(node.this), node.args.get("unit")

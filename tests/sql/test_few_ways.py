@@ -21,7 +21,7 @@ from tests.duckdb_databases import duckdb_database
 
 pytest.importorskip("sqlglot")
 
-from lftj.sql import cases, computed_columns, first_hits, sql_expressions
+from lftj.sql import cases, computed_columns, first_hits, query_scope
 
 K = 6
 COLUMNS = [f"c{i}" for i in range(K)]
@@ -75,7 +75,7 @@ QUERIES = {
 @pytest.fixture(params=[1, cases.FEW])
 def few(request: pytest.FixtureRequest) -> Iterator[int]:
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cases, computed_columns, first_hits, sql_expressions):
+        for module in (cases, computed_columns, first_hits, query_scope):
             patch.setattr(module, "FEW", request.param)
         yield request.param
 

@@ -16,7 +16,7 @@ from tests.sql.random_queries import TABLES, queries, transactions
 
 pytest.importorskip("sqlglot")
 
-from lftj.sql import cases, computed_columns, first_hits, sql_expressions
+from lftj.sql import cases, computed_columns, first_hits, query_scope
 
 pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take a minute for it")
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take a minu
 def beside(views: list[str], made: list[list[str]], maintain: str | None = None, few: int = cases.FEW) -> None:
     """Follow the views through the transactions, and compare them with DuckDB's answers after each."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cases, computed_columns, first_hits, sql_expressions):
+        for module in (cases, computed_columns, first_hits, query_scope):
             patch.setattr(module, "FEW", few)
         _beside(views, made, maintain)
 

@@ -1,0 +1,140 @@
+"""Statements of many parts: long sums, many branches of `case`, many alternatives of `or`."""
+
+from __future__ import annotations
+
+import pytest
+
+import lftj
+from lftj.errors import ProgramError
+from tests.duckdb_databases import duckdb_database
+
+pytest.importorskip("sqlglot")
+
+TABLE = """
+    create table t (id int primary key, a int, b int, c text, d date);
+    insert into t values (1, 2, 3, 'x', '2020-01-02'), (2, 3, 1, 'y', '2020-01-03'), (3, null, 5, 'z', null),
+        (4, 5, null, null, '2020-01-05'), (5, 700, 700, 'c7', '2020-02-03'), (6, null, null, 'y', null)
+"""
+LONG = 300
+
+
+def _both(sql: str) -> None:
+    """lftj and DuckDB answer alike."""
+    db, duck = lftj.Database(), duckdb_database()
+    db.sql(TABLE)
+    duck.execute(TABLE)
+    assert list(db.sql(sql)) == duck.execute(sql).fetchall()
+
+
+@pytest.mark.parametrize("operator", [" + ", " - "])
+def test_a_long_sum(operator: str) -> None:
+    total = operator.join(["a"] * 200)
+    _both(f"select id, {total} as x from t order by id")
+    _both(f"select id from t where {total} > 10 order by id")
+    _both(f"select sum({total}) as x from t")
+    db = lftj.Database()
+    db.sql(TABLE)
+    db.sql(f"create view v as select {total} as x from t")
+    db.sql(f"update t set b = {total} where id = 1")
+    assert list(db.sql("select b from t where id = 1")) == [(400 if operator == " + " else -396,)]
+
+
+def test_a_long_sum_of_intervals_and_of_constants() -> None:
+    _both(f"select d + {' + '.join(['interval 1 day'] * 50)} as x from t order by id")
+    _both(f"select d + ({' + '.join(['interval 1 day'] * LONG)}) as x from t order by id")
+    _both(f"select {' + '.join(['1'] * 900)} as x")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select {} from t",
+        "create view v as select {} as x from t",
+        "update t set b = {}",
+        "select a from t where {} > 3",
+    ],
+)
+@pytest.mark.parametrize("terms", [400, 1000, 4000])
+def test_a_sum_that_is_too_deep_is_refused_as_such(statement: str, terms: int) -> None:
+    db = lftj.Database()
+    db.sql(TABLE)
+    with pytest.raises(ProgramError, match="nested too deeply"):
+        db.sql(statement.format(" + ".join(["a"] * terms)))
+
+
+WHEN = {
+    "exclude one another": "a = {0} and b > {0} then c",
+    "do not": "a > 40 - {0} and b > {0} then {0}",
+    "may have no value": "a = {0} and b / (a + {0}) > 0.1 then c",
+    "one column": "a = {0} then c",
+}
+
+
+@pytest.mark.parametrize("name", WHEN)
+@pytest.mark.parametrize("branches", [12, 45])
+def test_case_of_many_branches(name: str, branches: int) -> None:
+    when = " ".join(f"when {WHEN[name].format(i + 1)}" for i in range(branches))
+    _both(f"select id, case {when} end as r from t order by id")
+    if "then {0}" in WHEN[name]:
+        _both(f"select id from t where case {when} else -1 end < 20 order by id")
+
+
+def test_rules_of_a_case_grow_with_its_branches() -> None:
+    """60 branches over two columns that may be null did not end in 20 seconds."""
+    clauses = []
+    for branches in (40, 80):
+        db = lftj.Database()
+        db.sql(TABLE)
+        when = " ".join(f"when a = {i} and b > {i} then c" for i in range(branches))
+        db.sql(f"create view v as select id, case {when} end as r from t")
+        clauses.append(len(db._state.strata.clauses))
+    assert clauses[1] < 2.5 * clauses[0]
+
+
+MANY = {
+    "equal": "a = {0}",
+    "mirrored": "{0} = a",
+    "texts": "c = 'c{0}'",
+    "dates": "d = cast('2020-01-03' as date) or d = cast('20{1}-02-03' as date)",
+    "negative": "a - 10 = -{0}",
+    "expressions": "a + b = {0}",
+    "two columns": "a = {0} or b = {0} + 1",
+    "two lists": "a = {0} or b = {0}",
+    "lists": "a in ({0}, {1})",
+    "with another": "(a = {0} or (c = 'y' or b = {0}))",
+    "fractions": "a = {0} or a = {0}.0 or a = {0}.5",
+    "with null": "a = {0} or a = null",
+    "pairs": "a = {0} and b = {0} + 1",
+    "ranges": "a > {0} and b <= {0}",
+}
+AROUND = ["{}", "not ({})", "({}) is null", "id < 4 and ({})", "id < 2 or ({})", "id > 4 or not ({}) and id < 9"]
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", MANY)
+def test_many_alternatives_of_or(name: str, around: str) -> None:
+    each = " or ".join(MANY[name].format(i, 10 + i) for i in range(7))
+    _both(f"select id, a from t where {around.format(each)} order by id")
+    _both(f"select count(*) as n, max(b) as m from t where {around.format(each)}")
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_many_unequal_constants(around: str) -> None:
+    each = " and ".join(f"a <> {i} and (c <> 'c{i}' and a not in ({i}, {i + 5}))" for i in range(LONG))
+    _both(f"select id, a from t where {around.format(each)} order by id")
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", ["equal", "texts", "two lists", "lists", "with another"])
+def test_equalities_joined_by_or_are_a_list(name: str, around: str) -> None:
+    """500 of them were refused, as they split into 500 alternatives."""
+    each = " or ".join(MANY[name].format(i, 10 + i) for i in range(500))
+    _both(f"select id, a from t where {around.format(each)} order by id")
+
+
+def test_constants_of_two_types_are_compared_each_by_itself() -> None:
+    db = lftj.Database()
+    db.sql(TABLE)
+    with pytest.raises(ProgramError, match="`x` is no bigint"):
+        db.sql("select id from t where a = 1 or a = 'x'")
+    assert list(db.sql("select id from t where a = 2 or a = '3' or a = 5.0 order by id")) == [(1,), (2,), (4,)]
