@@ -94,9 +94,7 @@ def _of_rules_only(node: Node) -> str:
     return ""
 
 
-def _check(
-    program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause], number: int
-) -> CheckedProgram:
+def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause], number: int) -> CheckedProgram:
     findings = Findings()
     names = resolve(program, known, findings)
     directives = check_directives(program, names, findings)

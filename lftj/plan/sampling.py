@@ -40,7 +40,7 @@ SHARE = 0.08
 SORT_SHARE = 0.1
 CLEARLY = 0.8
 CANDIDATES = 6
-# A walk below one binding is cut short where it would take more than this part of a pilot's steps. The frequent ones are
+# A walk below one binding is cut short where it would take more than this part of a pilot's steps. Frequent ones are
 # drawn first, and of a pilot that ended in the first there was nothing to learn.
 PART = 1 / 8
 # Rows drawn: a power of two between these, about one per `PER_ROW` steps of the budget; drawn in strides that visit
