@@ -176,6 +176,19 @@ class OrderSearch:
                 choices = self._sorted([*choices, *(self.choice(p) for p in along if p not in found)])
         return choices
 
+    def grown(self) -> Choice | None:
+        """The order that binds next what is connected and has least matches; None if nothing can be bound some time."""
+        partial = self.start
+        while left := self.leading & ~partial.bound:
+            near = (self.matches.frontier(left, partial.bound) if partial.bound else 0) or left
+            ranked = [(v, self.matches.matching(self.matches.bit[v], partial.bound)) for v in self.matches.named(near)]
+            known = [(not m.defined, m.matches, self.rank[v], v) for v, m in ranked if m is not None]
+            following = self.bind_twins(partial, min(known)[-1]) if known else None
+            if following is None:
+                return None
+            partial = following
+        return self.choice(partial)
+
     def _sorted(self, choices: Iterable[Choice]) -> list[Choice]:
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
 
@@ -446,4 +459,8 @@ def rank_orders(
     """
     search = OrderSearch(body, statistics, counting, sort, large, others)
     search.begin(first)
-    return search.ranked() if forced is None else [search.forced(forced)]
+    if forced is not None:
+        return [search.forced(forced)]
+    # Behind the variables of an atom most is known, and of a crowded body each search takes long.
+    grown = search.grown() if first and len(search.names) > CROWDED else None
+    return search.ranked() if grown is None else [grown]
