@@ -161,7 +161,7 @@ def measured(case: KernelCase, rows: int) -> KernelFigures:
     maps, rng = Maps(compiled(case.definitions, schemas)), np.random.default_rng(5)
     made = case.made(rows, rng)
     start = _stream(maps, [(INSERTION, name, part) for name, part in made.items()])
-    maps.run(*start, logs=False)
+    maps.run(*start, fills=True)
     # Rows of every relation in proportion go, and come again half of them later: they are in no cache then.
     chosen = {name: part[rng.permutation(len(part))[: EVENTS * len(part) // rows // 2]] for name, part in made.items()}
     goes = _stream(maps, [(DELETION, name, part) for name, part in chosen.items()])

@@ -41,6 +41,15 @@ FEW_RELATIONS = 2
 SAMPLE = 1024
 
 
+# Maps that nobody asks for have at most so many entries for each row that is read, and so many in any case: that of a
+# part of a join without the condition that limits it may have one for each pair of rows.
+ENTRIES_PER_ROW, ENTRIES = 4, 1 << 18
+
+
+class TooManyEntries(Exception):
+    """Maps were not filled to the end: they are too large; `args[0]` says so."""
+
+
 class EventRun:
     """Events that took maps from the contents `before` to those `after`, which both have a reference to.
 
@@ -123,13 +132,17 @@ class BodyMaps:
 
     # -- events -------------------------------------------------------------------------------------------------------
 
-    def fill(self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits) -> None:
+    def fill(
+        self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits, *, at_all_costs: bool
+    ) -> None:
         """Run all rows of what the heads read as insertions. Raises `NoEvents`, `SumOverflow`.
 
-        Some are left to the end, when all others are there: what they take is what a changed row does.
+        Some are left to the end, when all others are there: what they take is what a changed row does. Raises
+        `TooManyEntries`, unless the maps are wanted `at_all_costs`.
         """
         blocks = {name: _inserted(name, relations[name].content.columns()) for name in self.events.by_predicate}
         rows = sum(len(block.signs) for block in blocks.values())
+        most = math.inf if at_all_costs else max(ENTRIES, ENTRIES_PER_ROW * rows)
         self.maps.reserve(rows)
         chosen = np.random.default_rng(0)  # the same ones every time
         last = {name: _some(block, rows, chosen) for name, block in blocks.items()}
@@ -139,16 +152,21 @@ class BodyMaps:
         for name in fill_order(self.maps.program, sizes):
             block = blocks[made[name][0].predicate]
             first = np.delete(block.rows, last[block.relation], axis=1)
-            self._insert(self.events.of_one(made[name], _inserted(block.relation, first), symbols), limits)
+            self._insert(self.events.of_one(made[name], _inserted(block.relation, first), symbols), limits, most)
         steps = self.filling
         ends = [_inserted(name, blocks[name].rows[:, last[name]]) for name in blocks]
-        self._insert(self.events.of(ends, symbols), limits)
+        self._insert(self.events.of(ends, symbols), limits, most)
         self.maps.trim()
         self.steps_per_event = (self.filling - steps) / max(1, sum(len(block.signs) for block in ends))
         self.hold(relations)
 
-    def _insert(self, events: Events, limits: Limits) -> None:
-        self.maps.run(events.kinds, events.rows, logs=False, look=limits.look)
+    def _insert(self, events: Events, limits: Limits, most: float) -> None:
+        def look(done: int) -> None:
+            if len(self.maps) > most:
+                raise TooManyEntries(f"its maps have more than {most:,.0f} entries")
+            limits.look(done)
+
+        self.maps.run(events.kinds, events.rows, fills=True, look=look)
         self.filling += self.maps.steps
 
     def run_row(self, step: Step, plan: RowPlan, row: Ints, sign: int) -> tuple[int, EventRun] | None:

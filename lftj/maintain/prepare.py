@@ -32,9 +32,9 @@ from lftj.store.change import Change
 Rows = npt.NDArray[np.int64]
 Followable = ClauseTrace | TextTrace | ClauseDelta
 Make = Callable[[Evaluator, Clause, Limits], tuple[Followable, list[Rows], Evaluation]]
-# Preparing may go through so many times as many derivations as rows are read and stored, or as evaluating would in the
-# time that it took, of so many nanoseconds each; and so many in any case. An aggregate is evaluated by multiplying
-# counts: its derivations may be a thousand times as many.
+# Preparing may go through so many times as many derivations as rows are read and stored, or as it goes through in twice
+# the time that evaluating took, each in so many nanoseconds; and so many in any case. An aggregate is evaluated by
+# multiplying counts: its derivations may be a thousand times as many.
 PATIENT, DERIVATION, IN_ANY_CASE = 10.0, 100.0, 1 << 20
 
 
@@ -47,12 +47,13 @@ def prepared(step: Step, heads: Heads, make: Make, why: Reason, limits: Limits) 
     if step.asked(heads) != {AUTO} or done is None or not done.cpu:
         return _prepared(step, heads, make, why, limits)
     rows = sum(len(step.after[name]) for name in (heads.name, *heads.reads))
-    most = max(IN_ANY_CASE, int(PATIENT * max(rows, done.cpu / DERIVATION)))
+    most = max(IN_ANY_CASE, int(PATIENT * rows), int(PATIENT / 5 * done.cpu / DERIVATION))
     try:
         return _prepared(step, heads, make, why, replace(limits, most=most))
     except TooManyRows:
-        step.kept.costs_of(heads).why_not = f"it has more than {most:,} derivations, and takes little to evaluate"
-    return RECOMPUTE.prepare(step, heads, f"{why}: more than {most:,} derivations", limits)
+        why_not = f"it has more than {most:,} derivations, many more than it takes to evaluate"
+        step.kept.costs_of(heads).why_not = why_not
+    return RECOMPUTE.prepare(step, heads, why_not, limits)
 
 
 def _prepared(step: Step, heads: Heads, make: Make, why: Reason, limits: Limits) -> StagedDerivations:

@@ -146,7 +146,9 @@ class Recompute:
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Why no other strategy keeps the heads."""
-        return DECLARED if self.name in step.asked(heads) else why_not_followed(heads)
+        if self.name in step.asked(heads):
+            return DECLARED
+        return step.kept.costs_of(heads).why_not or why_not_followed(heads)
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate the heads, and compare."""

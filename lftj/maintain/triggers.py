@@ -15,7 +15,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var, owner
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
-from lftj.maintain.body_maps import BodyMaps
+from lftj.maintain.body_maps import BodyMaps, TooManyEntries
 from lftj.maintain.cost import EVENT, EVENT_STEP, JOINED, JOINED_STEP, RebuildCost
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
@@ -189,8 +189,9 @@ class Triggers:
         for members in dict.fromkeys((self.members(step, heads), (heads,))):
             try:
                 body = self.body(step, members, relations)
-                body.fill(relations, step.evaluator.symbols, limits)
-            except (DoesNotFit, NoEvents, SumOverflow) as refused:
+                wanted = TRIGGERS in step.asked(heads) or is_threshold(heads)
+                body.fill(relations, step.evaluator.symbols, limits, at_all_costs=wanted)
+            except (DoesNotFit, NoEvents, SumOverflow, TooManyEntries) as refused:
                 why, costs.body = str(refused.args[0]), (step.state.strata, (heads,))
                 continue
             step.kept.bodies[tuple(body.members)] = body

@@ -32,7 +32,7 @@ Ints = npt.NDArray[np.int64]
 
 # Events between two looks at Ctrl-C and limits, and the steps of events that run through many entries: a tenth of a
 # second.
-AT_A_TIME, MOST_STEPS = 20_000, 10_000_000
+AT_A_TIME, MOST_STEPS = 20_000, 500_000
 
 
 class SumOverflow(EvaluationError):
@@ -89,19 +89,23 @@ class Maps:
 
     # -- events -------------------------------------------------------------------------------------------------------
 
-    def run(self, kinds: Ints, rows: Ints, *, logs: bool = True, look: Callable[[int], object] | None = None) -> None:
+    def run(self, kinds: Ints, rows: Ints, *, fills: bool = False, look: Callable[[int], object] | None = None) -> None:
         """Events in order. `look` is called now and then, and may raise. The maps are as before then, or lost.
 
-        `logs`: changes of top maps are logged. Raises `SumOverflow` where no int64 holds a sum.
+        `fills`: no change of top maps is logged, and what was done is not taken back: the maps are lost. Raises
+        `SumOverflow` where no int64 holds a sum.
         """
         state, n = self.work.state, len(kinds)
         state[:] = 0
         try:
-            while self._slice(kinds, rows, min(n, int(state[k.EVENT]) + AT_A_TIME), logs=logs) < n:
+            while self._slice(kinds, rows, min(n, int(state[k.EVENT]) + AT_A_TIME), logs=not fills) < n:
                 if look is not None:
                     look(int(state[k.EVENT]))
         except BaseException:
-            self._take_back(kinds, rows, int(state[k.EVENT]))
+            if fills:
+                self.lost = True
+            else:
+                self._take_back(kinds, rows, int(state[k.EVENT]))
             raise
 
     def run_row(self, plan: RowPlan, row: Ints, sign: int) -> int:
