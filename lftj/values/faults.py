@@ -137,6 +137,8 @@ def wrong_kind(type: ValueType, kind: str) -> Fault:
         remedy = f"cast it to {cast} first or declare the column `{held}`"
     elif word == "bytes" and type.family == "symbol":
         remedy = "decode it to str first, or declare the column `bytes`"
+    elif word == "double" and type.family in ("number", "unsigned"):  # which integers with gaps are in pandas
+        remedy += ' (`.astype("Int64")` of pandas keeps missing ones) or declare the column `float`'
     elif held and held != type.family:
         remedy += f" or declare the column `{held}`"
     return Fault(f"is {with_article(kind)}, not {type.article}", type.takes, remedy)

@@ -19,6 +19,8 @@ from lftj.io.typed import ShapeError
 
 E2 = "src:number dst:number"
 INF = float("inf")
+# What to do with numbers that pandas has as floats.
+DOUBLE = 'convert it to int first (`.astype("Int64")` of pandas keeps missing ones) or declare the column `float`'
 
 
 def table(*arrays, names=("src", "dst")):
@@ -61,7 +63,7 @@ NUMBER = "a number is an integer from -9223372036854775808 to 922337203685477580
 @pytest.mark.parametrize(
     ("array", "type", "kind", "remedy"),
     [
-        (pa.array([1.0]), "number", "a double, not a number", "convert it to int first or declare the column `float`"),
+        (pa.array([1.0]), "number", "a double, not a number", DOUBLE),
         (pa.array([True]), "number", "a bool, not a number", "convert it to int first or declare the column `bool`"),
         (pa.array(["1"]), "number", "a string, not a number", "convert it to int first or declare the column `symbol`"),
         (
