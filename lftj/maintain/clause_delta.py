@@ -30,7 +30,7 @@ from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import REPEATED, rank_orders
+from lftj.plan.keyorder import delta_order
 from lftj.plan.lowering import Encode, SeekHints, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.recursion.variants import CHANGED
@@ -90,8 +90,7 @@ class Variant:
             a.predicate: relations[a.predicate].statistics for a in (*others, *blocking)
         }
         statistics[CHANGED] = OneRow(relations[atom.predicate])
-        best = rank_orders(asked, statistics, sort=REPEATED, first=tuple(dict.fromkeys(self.variables)))[0]
-        choice = rank_orders(asked, statistics, forced=best.order, sort=0.0)[0]
+        choice = delta_order(asked, statistics, tuple(dict.fromkeys(self.variables)))
         self.steps = choice.cost  # of a change: the key orders are there by then
         plan = plan_join(replace(asked, atoms=others), choice, relations)
         # Every derivation counts, so there is no existential suffix.

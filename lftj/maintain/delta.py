@@ -41,7 +41,9 @@ from lftj.maintain.report import Reason, size
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Staged
 from lftj.maintain.trace import planned_trace
+from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan
+from lftj.plan.keyorder import has_witnesses
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
 from lftj.program.strata import Heads
@@ -134,6 +136,10 @@ def _stops_early(evaluator: Evaluator, clause: Clause) -> bool:
     Never that of an aggregate, which needs all bindings. To plan it would sort what it counts by all columns.
     """
     if accumulates(clause):
+        return False
+    body, relations = body_of(clause, apart=True), evaluator.relations
+    statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
+    if not has_witnesses(body, statistics, WITNESSES / 2):
         return False
     plan, trace_plan = planned_trace(evaluator, clause)
     return trace_plan.until < len(plan.depths) and plan.witnesses >= WITNESSES

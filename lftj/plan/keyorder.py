@@ -176,13 +176,17 @@ class OrderSearch:
                 choices = self._sorted([*choices, *(self.choice(p) for p in along if p not in found)])
         return choices
 
-    def grown(self) -> Choice | None:
+    def grown(self, *, head_first: bool = False) -> Choice | None:
         """The order that binds next what is connected and has least matches; None if nothing can be bound some time."""
         partial = self.start
         while left := self.leading & ~partial.bound:
             near = (self.matches.frontier(left, partial.bound) if partial.bound else 0) or left
-            ranked = [(v, self.matches.matching(self.matches.bit[v], partial.bound)) for v in self.matches.named(near)]
-            known = [(not m.defined, m.matches, self.rank[v], v) for v, m in ranked if m is not None]
+            known = []
+            for some in (left & self.head, near) if head_first else (near,):
+                ranked = [
+                    (v, self.matches.matching(self.matches.bit[v], partial.bound)) for v in self.matches.named(some)
+                ]
+                known = known or [(not m.defined, m.matches, self.rank[v], v) for v, m in ranked if m is not None]
             following = self.bind_twins(partial, min(known)[-1]) if known else None
             if following is None:
                 return None
@@ -448,19 +452,38 @@ def rank_orders(
     sort: float = SORT,
     large: Large | None = None,
     others: Collection[tuple[str, tuple[int, ...]]] = (),
-    first: Sequence[str] = (),
 ) -> list[Choice]:
     """Key orders for `body`, cheapest first.
 
-    Only the one `forced` says, if it names the variables in the order the user wants. `first`: variables of an atom
-    that all orders begin with. `sort`: what a row of a key order costs that would have to be built. `large`: for a
-    large round. `others`: (relation, key order) of those that are there for others, and would cost as much as if they
-    had to be built.
+    Only the one `forced` says, if it names the variables in the order the user wants. `sort`: what a row of a key order
+    costs that would have to be built. `large`: for a large round. `others`: (relation, key order) of those that are
+    there for others, and would cost as much as if they had to be built.
     """
     search = OrderSearch(body, statistics, counting, sort, large, others)
+    return search.ranked() if forced is None else [search.forced(forced)]
+
+
+def delta_order(body: Body, statistics: Mapping[str, Statistics], first: Sequence[str]) -> Choice:
+    """The key order for a changed row of an atom, whose variables are `first`; its cost, the key orders being there.
+
+    Behind the variables of an atom most is known: of a crowded body, in which each search takes long, the order is what
+    grows from there.
+    """
+    search = OrderSearch(body, statistics, False, REPEATED)
+    whole = search.start
     search.begin(first)
-    if forced is not None:
-        return [search.forced(forced)]
-    # Behind the variables of an atom most is known, and of a crowded body each search takes long.
-    grown = search.grown() if first and len(search.names) > CROWDED else None
-    return search.ranked() if grown is None else [grown]
+    grown = search.grown() if len(search.names) > CROWDED else None
+    order = (search.ranked()[0] if grown is None else grown).order
+    search.sort, search.start = 0.0, whole
+    found = search.along(order)
+    assert found is not None, order
+    return replace(found, forced=True)
+
+
+def has_witnesses(body: Body, statistics: Mapping[str, Statistics], most: float) -> bool:
+    """Whether a head may have as many witnesses as `most`: of a crowded body, by the order that grows from its head."""
+    search = OrderSearch(body, statistics, False)
+    if len(search.names) <= CROWDED:
+        return True
+    grown = search.grown(head_first=True)
+    return grown is None or grown.witnesses >= most
