@@ -44,10 +44,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.core
 	@$(BIN)/lftj demo
 
-# Spark's processes wait for one another for half of their time: the interpreted tests run meanwhile.
-test: test-jit
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-spark test-nojit
-	@$(MAKE) --no-print-directory test-bounds
+test: test-jit test-spark test-nojit test-bounds
 
 # Kernels are kept in .pytest_cache/lftj, by the hash of their sources and the mode: what one of these compiles the next takes from there.
 test-jit: $(VENV)/.dev
