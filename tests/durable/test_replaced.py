@@ -121,7 +121,8 @@ def test_a_process_that_dies_as_it_begins_to_write_leaves_a_log_that_is_known(tm
     assert stages > 20
 
 
-def test_a_reader_that_keeps_the_log_from_being_taken_over(tmp_path: Path) -> None:
+def test_a_reader_that_keeps_the_log_from_being_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container, "PATIENCE", 100)  # that SQLite has with the reader, each time
     path = tmp_path / "shop.lftj"
     with opened(path) as db:
         commit(db, 1)
