@@ -181,7 +181,7 @@ class OrderSearch:
         partial = self.start
         while left := self.leading & ~partial.bound:
             near = (self.matches.frontier(left, partial.bound) if partial.bound else 0) or left
-            known = []
+            known: list[tuple[bool, float, int, str]] = []
             for some in (left & self.head, near) if head_first else (near,):
                 ranked = [
                     (v, self.matches.matching(self.matches.bit[v], partial.bound)) for v in self.matches.named(some)
