@@ -12,7 +12,8 @@ evaluated. The file holds
     log_writing.py      entries of the log and the texts that they name, in transactions of SQLite
     writer_lock.py      the lock of its one writer
     write_ahead_log.py  what a crash left, and whether all that was committed is there
-    log_mark.py         the mark of a file, by which that is known to be its own
+    left_log.py         whether that is looked at before SQLite reads it; log_mark.py the mark by which a file knows it
+    meta.py, hashes.py  what holds of a file as a whole, and the hashes of all rows
     ends.py             the last row of each table: what is missing there
     entry.py            an entry of the log as bytes, and back
     packed_rows.py      rows as bytes, and back

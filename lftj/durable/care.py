@@ -16,8 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lftj.durable.container import FORMAT, INSERT_META, RECORD_END, Container, intact, meta_row, stat_of
+from lftj.durable import meta
+from lftj.durable.container import FORMAT, RECORD_END, Container, stat_of
 from lftj.durable.entry import LogEntry
+from lftj.durable.hashes import intact
 from lftj.durable.kept_ast import restored
 from lftj.durable.log_mark import Mark
 from lftj.durable.segments import PageList
@@ -75,7 +77,7 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
                 container.connection.backup(copy)
                 copy.execute(RECORD_END)
                 if copy.execute("pragma user_version").fetchone()[0] == FORMAT:
-                    copy.execute(INSERT_META, meta_row("log", str(Mark.of_copy())))
+                    meta.put(copy, "log", str(Mark.of_copy()))
                 copy.commit()
                 copy.execute("pragma journal_mode = delete")
             finally:

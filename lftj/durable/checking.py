@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lftj.durable import ends
+from lftj.durable import ends, meta
 from lftj.durable.checkpoint import SavedCheckpoint
-from lftj.durable.container import META, Container, hash_of
+from lftj.durable.container import Container
 from lftj.durable.entry import LogEntry
+from lftj.durable.hashes import hash_of
 from lftj.durable.opening import entries_kept
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
@@ -110,10 +111,10 @@ def _bad_rows(container: Container) -> Iterator[tuple[str, Any]]:
 def _missing_rows(container: Container, bad: set[tuple[str, Any]]) -> Iterator[Damage]:
     """Rows that are not there any more, though nobody dropped them."""
     run = container.connection.execute
-    for key in META:
+    for key in meta.KEYS:
         yield from _looked_at(_missing, container.meta, key)
-    yield from _looked_at(_missing, container.retained)
-    yield from _looked_at(_missing, container.mark)
+    yield from _looked_at(_missing, meta.retained, container.connection)
+    yield from _looked_at(_missing, meta.mark_of, container.connection)
     yield from _looked_at(_missing, ends.dropped_at, container)
     checkpoint = run("select max(seq) from checkpoints").fetchone()[0] or 0
     last, oldest = ends.last_of(container, ends.LOG), ends.last_of(container, ends.DROPPED) + 1

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.durable import ends, followed_lists
 from lftj.durable.chunks import Chunks
-from lftj.durable.container import Container, hash_of, intact
+from lftj.durable.container import Container
 from lftj.durable.followed import Support
 from lftj.durable.followed_lists import KeptParts, SavedParts
+from lftj.durable.hashes import hash_of, intact
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
 from lftj.maintain.derivations import support_store

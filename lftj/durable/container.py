@@ -1,8 +1,6 @@
 """The file: one SQLite database, its tables, its one writer, and what is refused.
 
-    meta         key, value, hash                  page shape, byte order, what commits survive, where history begins,
-                                                   how much of the log is kept and the time of the last entry that was
-                                                   dropped, the mark of its write-ahead log
+    meta         key, value, hash                  what holds of the file as a whole (meta.py)
     log          seq, time, entry, hash            one row per transaction, load or change of rules
     symbols      first, count, texts, hash         texts from code `first` on
     segments     id, rows, body, hash              row pages that were written together
@@ -20,30 +18,28 @@ refused).
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sqlite3
 import stat
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lftj.durable import left_log, meta
+from lftj.durable.hashes import damaged, hash_of
 from lftj.durable.log_mark import RENEWED, Mark
-from lftj.durable.write_ahead_log import is_there, log_path, salt_of, unread
+from lftj.durable.write_ahead_log import is_there, log_path, salt_of
 from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
 from lftj.errors import DatabaseFileError
 
 # "lftj", and the version of the format of what is in the tables.
 APPLICATION, FORMAT = 0x6C66746A, 3
-# The versions that are read; in files of version 2 the end of the log is recorded with every entry.
+# The versions that are read, and become this one when they are written to; in files of version 2 the end of the log is
+# recorded with every entry.
 READ = (2, FORMAT)
-META = ("byte_order", "history", "page_rows", "sync")
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
-# Bytes up to which a body is copied rather than hashed in two steps.
-SHORT = 1 << 12
 # Milliseconds that a statement waits for another process to end its own.
 PATIENCE = 10_000
 # The statements as SQLite keeps them in the file, where they are compared.
@@ -79,39 +75,6 @@ MOST_AHEAD, MOST_UNRECORDED = 1000, 500
 Result = TypeVar("Result")
 
 INSERT_ENTRY = "insert into log values (?, ?, ?, ?)"
-INSERT_META = "insert or replace into meta values (?, ?, ?)"
-
-
-def hash_of(body: bytes, *key: object) -> bytes:
-    """The hash of a row: of its body and its key."""
-    if type(body) is not bytes:  # a damaged page of SQLite may make any value of it
-        return b""
-    if len(body) < SHORT:
-        return hashlib.blake2b(body + repr(key).encode(), digest_size=16).digest()
-    digest = hashlib.blake2b(body, digest_size=16)
-    digest.update(repr(key).encode())
-    return digest.digest()
-
-
-def meta_row(key: str, value: object) -> tuple[str, object, bytes]:
-    """A row of the table `meta`."""
-    return key, value, hash_of(repr(value).encode(), key)
-
-
-def intact(body: bytes, hash: bytes, table: str, *key: object) -> bytes:
-    """The body of a row. `DatabaseFileError` that names it if it is damaged."""
-    if hash_of(body, *key) != hash:
-        raise damaged(f"{table} {', '.join(map(str, key))}")
-    return body
-
-
-def damaged(what: str) -> DatabaseFileError:
-    """The error for a part of a file that is not what was written."""
-    return DatabaseFileError(
-        f"the file is damaged: {what}",
-        why="it is not what was written, and nothing is answered from it",
-        remedy="run `lftj check` on it, which says what can be rebuilt; or go back to a backup",
-    )
 
 
 def stat_of(path: Path) -> os.stat_result | None:
@@ -158,6 +121,7 @@ class Container:
             )
         self._connection: sqlite3.Connection | None = None
         self._there: tuple[int, int] | None = None
+        self._format = FORMAT
         self._unrecorded = 0  # pages of entries, about
         self._mark: Mark | None = None  # once something is written
         self._commits = 0
@@ -166,8 +130,8 @@ class Container:
             if not read_only:
                 self._writing = self._locked()
             if not (read_only and is_written_to(self.place)):
-                self._look_at_log()
-            self._connection = self._connect("ro" if read_only else "rwc")
+                left_log.look(self)
+            self._connection = self.connect("ro" if read_only else "rwc")
             with self.failing("open"):
                 self._begin(page_rows)
             self._there = None if read_only else self._named()
@@ -231,69 +195,8 @@ class Container:
                 remedy="check the path and its permissions, or open it with read_only=True",
             ) from None
 
-    def _look_at_log(self) -> None:
-        """Look at the write-ahead log that a crash left, which SQLite reads as far as it is intact, without a word."""
-        path = self.place
-        if is_there(path):
-            if not path.exists():
-                raise DatabaseFileError(
-                    f"there is no file {self.path}, and its write-ahead log is there",
-                    why=f"what was committed last to a file of this name is in {log_path(path)}, which would be lost",
-                    remedy="put the file back beside it; or, to begin anew, remove it",
-                )
-            if not path.stat().st_size:
-                raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
-            self._check_own_log()
-        lost = unread(path)
-        if not lost or (self.read_only and is_written_to(path)):  # its writer came while it was read
-            return
-        log = f"the write-ahead log {log_path(path)}"
-        # Not to be written to: a connection that may write removes the log when it is closed.
-        self._connection = self._connect("ro")
-        with self.failing("open"):
-            kept = None if self._is_empty() else self.meta("sync")
-            empty = kept is None
-        self._connection.close()
-        if lost > 1 and (kept == "full" or empty):
-            raise DatabaseFileError(
-                f"the file is damaged: {log}",
-                why=f"the last {lost} transactions in it are not what was written, or follow what is not",
-                remedy="go back to a backup; to go on without these, and with what was committed before them: "
-                'sqlite3 FILE "pragma wal_checkpoint(truncate)"',
-            )
-        text = f"{log} ends in the midst of a transaction, which is left out: a loss of power does that, or damage"
-        warnings.warn(text, RuntimeWarning, stacklevel=7)
-
-    def _check_own_log(self) -> None:
-        """Raise `DatabaseFileError` if the write-ahead log is that of another file, which this one has replaced."""
-        salt, log = salt_of(self.place), log_path(self.place)
-        if salt is None:
-            return
-        alone = self._mark_read("&immutable=1")  # without the log; a file that carries no mark, has any
-        if alone is None or alone.knows(salt):
-            return
-        together = self._mark_read()
-        own = together is not None and together.in_log_of(alone, salt)
-        if not own and not (self.read_only and is_written_to(self.place)):  # by a writer that came meanwhile
-            raise DatabaseFileError(
-                f"the write-ahead log {log} is not that of {self.path}",
-                why="a process that wrote to another file of this name was killed, and left it; then that file was "
-                "replaced, by a backup perhaps. Together, the two are neither",
-                remedy=f"to open the file as it is, remove {log} and {log.name.removesuffix('-wal')}-shm beside it; "
-                "to open the other one, put it back in its place",
-            )
-
-    def _mark_read(self, options: str = "") -> Mark | None:
-        """The mark of a file that is not open yet, by a connection with such options; None if it has none intact."""
-        self._connection = self._connect("ro", options)
-        try:
-            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, DatabaseFileError):
-                return self.mark()
-            return None
-        finally:
-            self._connection.close()
-
-    def _connect(self, mode: str, options: str = "") -> sqlite3.Connection:
+    def connect(self, mode: str, options: str = "") -> sqlite3.Connection:
+        """A connection to the file. `mode`: as SQLite has it in addresses of files, and more `options` of these."""
         try:
             return sqlite3.connect(
                 f"{self.place.as_uri()}?mode={mode}{options}",
@@ -312,7 +215,7 @@ class Container:
             self._check_readable()
         else:
             run("pragma temp_store = memory")
-            if self._is_empty():
+            if meta.is_empty(self.connection):
                 # A journal whose deletion a loss of power undid would later empty the file: "extra" waits for that too.
                 run("pragma synchronous = extra")
                 run("pragma journal_mode = wal")
@@ -326,8 +229,8 @@ class Container:
                 why="it does not carry lftj's mark",
                 remedy="give the path of a file that lftj made, or of one that is not there yet",
             )
-        version = run("pragma user_version").fetchone()[0]
-        self._check_format(version, page_rows)
+        self._format = run("pragma user_version").fetchone()[0]
+        self._check_format(page_rows)
         if self.read_only:
             return
         run("pragma journal_mode = wal")
@@ -337,8 +240,6 @@ class Container:
                 run(RECORD_END)
             run("pragma wal_checkpoint(truncate)").fetchall()
         run("pragma wal_autocheckpoint = 0")
-        if version != FORMAT:
-            run(f"pragma user_version = {FORMAT}")
         self.connection.executescript(_ENDS)
 
     def _check_readable(self) -> None:
@@ -349,18 +250,11 @@ class Container:
             if is_there(self.place) or is_written_to(self.place):
                 raise
             self.connection.close()
-            self._connection = self._connect("ro", "&immutable=1")
-
-    def _is_empty(self) -> bool:
-        """Whether nothing has been made in the file: it is new, or who made it was killed before it had."""
-        run = self.connection.execute
-        return not (
-            run("pragma application_id").fetchone()[0] or run("select count(*) from sqlite_master").fetchone()[0]
-        )
+            self._connection = self.connect("ro", "&immutable=1")
 
     def _make(self, page_rows: int | None) -> None:
         def make(connection: sqlite3.Connection) -> None:
-            if not self._is_empty():
+            if not meta.is_empty(self.connection):
                 return  # another process was quicker
             for statement in _statements(_TABLES):
                 connection.execute(statement)
@@ -375,7 +269,8 @@ class Container:
 
         self.transact(make)
 
-    def _check_format(self, version: int, page_rows: int | None) -> None:
+    def _check_format(self, page_rows: int | None) -> None:
+        version = self._format
         if version not in READ:
             newer = version > FORMAT
             raise DatabaseFileError(
@@ -401,28 +296,12 @@ class Container:
             raise damaged(f"{kind} {name} is not what lftj made")
 
     def meta(self, key: str) -> Any:
-        """What the table `meta` holds under a key. `DatabaseFileError` if it is damaged or missing."""
-        row = self.connection.execute("select value, hash from meta where key = ?", (key,)).fetchone()
-        if row is None or row[1] != hash_of(repr(row[0]).encode(), key):
-            raise damaged(f"meta {key}")
-        return row[0]
-
-    def retained(self) -> int | None:
-        """The entries that are kept beyond the last checkpoint, None: all. `DatabaseFileError` if that is damaged."""
-        there = self.connection.execute("select count(*) from meta where key = 'retain'").fetchone()[0]
-        if not there:  # a file that was made before this was noted: nothing that it keeps is dropped unasked
-            return 0 if self.meta("history") is None else None
-        retain: int | None = self.meta("retain")
-        return retain
+        """What the table `meta` has under a key. `DatabaseFileError` if it is damaged or missing."""
+        return meta.value_of(self.connection, key)
 
     def set_meta(self, key: str, value: object) -> None:
         """Write to the table `meta`."""
-        self.connection.execute(INSERT_META, meta_row(key, value))
-
-    def mark(self) -> Mark | None:
-        """The mark that the file has, with its log; None if it has none. `DatabaseFileError` if it is damaged."""
-        there = self.connection.execute("select count(*) from meta where key = 'log'").fetchone()[0]
-        return Mark.read(self.meta("log")) if there else None
+        meta.put(self.connection, key, value)
 
     def _begin_to_write(self) -> None:
         """Before the first change of this process: mark the file, so that the log that it writes is known by that.
@@ -433,7 +312,7 @@ class Container:
         if self._mark is not None or self._there is None:  # where it is made, a file has no mark to go by
             return
         run = self.connection.execute
-        mark, salt = self.mark(), salt_of(self.place)
+        mark, salt = meta.mark_of(self.connection), salt_of(self.place)
         if self.sync == "full":
             run("pragma synchronous = normal")
         try:
@@ -447,6 +326,9 @@ class Container:
                 self.set_meta("log", str(mark))
             if self.meta("sync") != self.sync:
                 self.set_meta("sync", self.sync)
+            if self._format != FORMAT:
+                run(f"pragma user_version = {FORMAT}")
+                self._format = FORMAT
             run("pragma wal_checkpoint(passive)").fetchall()
         finally:
             run(f"pragma synchronous = {SYNC[self.sync]}")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from lftj.durable import ends
+from lftj.durable import ends, meta
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container
@@ -97,7 +97,7 @@ class DatabaseFile:
         with self.container.failing("write to"):
             if self.keeps_history != (self.container.meta("history") is not None):
                 noted["history"] = seq if self.keeps_history else None
-            if self.container.retained() != self.retain:
+            if meta.retained(self.container.connection) != self.retain:
                 noted["retain"] = self.retain
 
             def write(_: sqlite3.Connection) -> None:

@@ -8,7 +8,9 @@ Entries that are in SQLite's write-ahead log only may not be recorded yet (conta
 
 from __future__ import annotations
 
-from lftj.durable.container import Container, damaged
+from lftj.durable import meta
+from lftj.durable.container import Container
+from lftj.durable.hashes import damaged
 
 CHECKPOINTS, LOG, SYMBOLS, DROPPED = "checkpoints", "log", "symbols", "dropped"
 _LAST_ROW = {
@@ -66,7 +68,7 @@ def dropped_at(container: Container) -> tuple[int, float] | None:
     That of the entry itself; in a file that was made before that was kept, the time of the last checkpoint.
     """
     run = container.connection.execute
-    if run("select count(*) from meta where key = ?", (DROPPED,)).fetchone()[0]:
+    if meta.has(container.connection, DROPPED):
         seq, time = container.meta(DROPPED).split(" ")
         return int(seq), float(time)
     found: tuple[int, float] | None = run("select seq, time from checkpoints order by seq desc limit 1").fetchone()

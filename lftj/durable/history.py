@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lftj import arguments
 from lftj.durable import ends
-from lftj.durable.container import damaged, intact
 from lftj.durable.database_file import DatabaseFile
 from lftj.durable.entry import LogEntry, Step, decoded, inverse, netted
+from lftj.durable.hashes import damaged, intact
 from lftj.durable.log_writing import NOT_KEPT
 from lftj.durable.opening import AT_A_TIME, Row, changed_facts, committed, rows_after
 from lftj.durable.program_log import after

@@ -13,8 +13,9 @@ import numpy as np
 
 from lftj.durable import ends
 from lftj.durable.arrow_arrays import texts
-from lftj.durable.container import Container, hash_of
+from lftj.durable.container import Container
 from lftj.durable.entry import LogEntry, encoded
+from lftj.durable.hashes import hash_of
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 

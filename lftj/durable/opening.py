@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lftj import arguments
-from lftj.durable import ends
+from lftj.durable import ends, meta
 from lftj.durable.checkpoint import SavedCheckpoint
-from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
+from lftj.durable.container import SYNC, Container
 from lftj.durable.database_file import DatabaseFile
 from lftj.durable.entry import LogEntry, netted
 from lftj.durable.followed import follow_again, follow_further
+from lftj.durable.hashes import damaged, hash_of, intact
 from lftj.durable.log_writing import texts_of
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
@@ -57,7 +58,7 @@ def opened(
     container = Container(path, read_only=read_only, sync=sync, page_rows=database._evaluator.page_rows)
     try:  # interrupted before this, the container is gone, and its lock with it
         with container.failing("read"):
-            kept = container.retained() if retain == "kept" else retain
+            kept = meta.retained(container.connection) if retain == "kept" else retain
             file = DatabaseFile(container, database._symbols, kept)
     except BaseException:
         container.close()

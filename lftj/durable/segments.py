@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.durable.container import Container, damaged, hash_of, intact
+from lftj.durable.container import Container
+from lftj.durable.hashes import damaged, hash_of, intact
 from lftj.durable.packed_rows import packed, unpacked
 from scantree.saving import pages_of, restored, rows_of
 from scantree.version import Rows, Store, Version

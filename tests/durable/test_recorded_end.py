@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import lftj
 from lftj.durable import care, checking, container
 from lftj.errors import DatabaseFileError
 from tests.durable.shop import contents, lose, opened
@@ -104,9 +105,22 @@ def test_a_file_of_format_2_is_read_and_becomes_one_of_this(tmp_path: Path) -> N
     with sqlite3.connect(path) as raw:
         raw.execute("pragma user_version = 2")
     raw.close()
-    for read_only, version in ((True, 2), (False, 3)):
-        with opened(path, read_only=read_only) as db:
-            assert contents(db) == now
+
+    def version() -> int:
         raw = sqlite3.connect(path)
-        assert raw.execute("pragma user_version").fetchone()[0] == version
+        found: int = raw.execute("pragma user_version").fetchone()[0]
         raw.close()
+        return found
+
+    with opened(path, read_only=True) as db:
+        assert contents(db) == now
+    with pytest.raises(DatabaseFileError, match="has a program already"):  # who is refused writes nothing
+        lftj.Database._sized(".decl other(a:number)", page_rows=4, directory_rows=2, path=path)
+    assert version() == 2
+    with opened(path) as db:
+        with db.transaction() as tx:
+            tx.insert("edge", [(2, 3)])
+        now = contents(db)
+    assert version() == 3
+    with opened(path) as db:
+        assert contents(db) == now
