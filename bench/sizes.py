@@ -223,6 +223,8 @@ def measured(name: str, size: int) -> dict[str, Any]:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return {"status": "timeout"}
+    if done.returncode < 0:  # what the system ends a process by that takes all memory
+        return {"status": "killed"}
     if done.returncode:
         return {"status": "error", "error": done.stderr.strip().splitlines()[-1]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
