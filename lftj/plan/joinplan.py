@@ -284,6 +284,12 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
     return None
 
 
+def _neighbours(body: Body, order: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Of each variable, those that an atom or a condition has with it."""
+    scopes = body.scopes
+    return {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in order}
+
+
 def plan_join(
     body: Body,
     choice: Choice,
@@ -298,8 +304,7 @@ def plan_join(
     `tested`: the atoms, by their number in the clause, whose rows must be older than a limit; `limited_by`: the atom
     whose row holds it. All their columns hold variables.
     """
-    scopes = body.scopes
-    neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in choice.order}
+    neighbours = _neighbours(body, choice.order) if counting else {}
     order = choice.order
     rows = dict(zip(choice.order, choice.rows, strict=True))
     definitions: dict[str, Term] = {}
@@ -320,6 +325,9 @@ def plan_join(
         laid.append(v)
     place = {v: i for i, v in enumerate(laid)}
     nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by))
+    holding: dict[str, list[int]] = {}
+    for i in sorted(set(positive)):
+        holding.setdefault(nodes[i].variable, []).append(i)
     bound = {a.place: max(place[v] for v in a.variables) for a in (*body.atoms, *body.looked) if a.place in looks}
     limited = bound.get(limited_by, 0)
     tests = [(looks[i], max(bound[i], limited)) for i in tested if i in looks]
@@ -345,10 +353,7 @@ def plan_join(
                     filters.append(condition.compare)
                 waiting.remove(condition)
         # A participant at level 0 ranges over all keys and is sought at random: it follows the others.
-        taking_part = sorted(
-            (i for i, n in enumerate(nodes) if n.variable == v and i in positive),
-            key=lambda i: (nodes[i].level == 0, i),
-        )
+        taking_part = sorted(holding.get(v, ()), key=lambda i: (nodes[i].level == 0, i))
         block, first, child = where[v]
         last_of_chain = d + 1 == len(laid) or where[laid[d + 1]][1]
         depths.append(

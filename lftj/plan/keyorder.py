@@ -31,6 +31,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from lftj.plan.body import Body
@@ -44,6 +45,8 @@ BEAM = 16
 # waits, unless the head needs it. Of more than `CROWDED` those that one atom alone holds are bound together, where
 # nothing else tells them apart (`twins`).
 MANY, ALIKE, WIDE, CROWDED = 6, 2, 8, 16
+# Bindings of a changed row at a depth, up to which its order is as good as any.
+BINDINGS = 2.0
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
@@ -177,20 +180,44 @@ class OrderSearch:
         return choices
 
     def grown(self, *, head_first: bool = False) -> Choice | None:
-        """The order that binds next what is connected and has least matches; None if nothing can be bound some time."""
-        partial = self.start
+        """The order that binds next what is connected and has least matches; None if nothing can be bound some time.
+
+        `head_first`: the head's variables before others, connected or not. What is known of a variable changes only
+        where one that it is connected to is bound: of many, no more than these are looked at again.
+        """
+        matches, partial = self.matches, self.start
+        # By (whether it comes late, is not computed, its matches, its number); `latest`: of a variable, by its number.
+        waiting: list[tuple[bool, bool, float, int]] = []
+        latest: dict[int, tuple[bool, bool, float, int]] = {}
+
+        def look(variables: int, *, anywhere: bool = False) -> None:
+            for v in matches.named(variables & self.leading & ~partial.bound):
+                bit, number = matches.bit[v], self.rank[v]
+                known, late = matches.matching(bit, partial.bound), head_first and not bit & self.head
+                near = matches.neighbours[bit] & partial.bound or (head_first and not late)
+                if known is not None and (near or known.defined or anywhere):
+                    latest[number] = late, not known.defined, known.matches, number
+                    heappush(waiting, latest[number])
+
+        look(matches.all)
         while left := self.leading & ~partial.bound:
-            near = (self.matches.frontier(left, partial.bound) if partial.bound else 0) or left
-            known: list[tuple[bool, float, int, str]] = []
-            for some in (left & self.head, near) if head_first else (near,):
-                ranked = [
-                    (v, self.matches.matching(self.matches.bit[v], partial.bound)) for v in self.matches.named(some)
-                ]
-                known = known or [(not m.defined, m.matches, self.rank[v], v) for v, m in ranked if m is not None]
-            following = self.bind_twins(partial, min(known)[-1]) if known else None
+            while waiting and latest.get(waiting[0][-1]) is not waiting[0]:
+                heappop(waiting)
+            connected = bool(waiting)
+            if not connected:
+                look(left, anywhere=True)
+            following = self.bind_twins(partial, self.names[waiting[0][-1]]) if waiting else None
             if following is None:
                 return None
-            partial = following
+            new, partial = following.bound & ~partial.bound, following
+            around = matches.computed
+            for v in matches.named(new):
+                latest.pop(self.rank[v], None)
+                around |= matches.neighbours[matches.bit[v]]
+            if not connected:  # what was not connected still is not
+                waiting.clear()
+                latest.clear()
+            look(around if connected else matches.all)
         return self.choice(partial)
 
     def _sorted(self, choices: Iterable[Choice]) -> list[Choice]:
@@ -466,13 +493,15 @@ def rank_orders(
 def delta_order(body: Body, statistics: Mapping[str, Statistics], first: Sequence[str]) -> Choice:
     """The key order for a changed row of an atom, whose variables are `first`; its cost, the key orders being there.
 
-    Behind the variables of an atom most is known: of a crowded body, in which each search takes long, the order is what
-    grows from there.
+    Behind the variables of an atom most is known. What grows from there is taken where a row has so few bindings that
+    no order is much better; and of a crowded body, in which each search takes long.
     """
     search = OrderSearch(body, statistics, False, REPEATED)
     whole = search.start
     search.begin(first)
-    grown = search.grown() if len(search.names) > CROWDED else None
+    grown = search.grown() if len(search.names) > MANY else None
+    if grown is not None and len(search.names) <= CROWDED and max(grown.rows) > BINDINGS:
+        grown = None
     order = (search.ranked()[0] if grown is None else grown).order
     search.sort, search.start = 0.0, whole
     found = search.along(order)
@@ -481,9 +510,9 @@ def delta_order(body: Body, statistics: Mapping[str, Statistics], first: Sequenc
 
 
 def has_witnesses(body: Body, statistics: Mapping[str, Statistics], most: float) -> bool:
-    """Whether a head may have as many witnesses as `most`: of a crowded body, by the order that grows from its head."""
+    """Whether a head may have as many witnesses as `most`: of many variables, by the order that grows from its head."""
     search = OrderSearch(body, statistics, False)
-    if len(search.names) <= CROWDED:
+    if len(search.names) <= MANY:
         return True
     grown = search.grown(head_first=True)
     return grown is None or grown.witnesses >= most

@@ -97,12 +97,12 @@ class Statistics:
         for order in list(self.stored.orders):
             if order not in self._profiled:
                 self._profile(order, self.stored.order(order))
-        if columns not in self._known:
-            if len(columns) == 1:
-                self._known[columns] = self._estimate(next(iter(columns)))
-            else:
-                self._known[columns] = self._of_each(columns)
-        return max(1.0, self._known[columns])
+        found = self._known.get(columns)
+        if found is None and len(columns) > 1:
+            return max(1.0, self._of_each(columns))  # not kept: of a wide table they are many, and large
+        if found is None:
+            found = self._known[columns] = self._estimate(next(iter(columns)))
+        return max(1.0, found)
 
     def _of_each(self, columns: frozenset[int]) -> float:
         """The distinct keys of columns that have nothing to do with each other: no more than there are rows."""
