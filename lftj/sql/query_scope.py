@@ -221,32 +221,40 @@ class QueryScope:
     # Rules
 
     def closed(self, branch: Branch, terms: Iterable[ast.Term]) -> Branch:
-        """The branch with a domain for the parameters that it uses, or `terms` do, and that nothing in it binds."""
+        """The branch with a domain for the parameters that it uses, or `terms` do, and that nothing in it binds.
+
+        Those that it binds are in the domain too, where they are one column there: a row inside then meets the rows
+        outside that it can belong to, and not the values of all of them.
+        """
         used = set().union(*(variables(term) for term in terms), *(_named(literal) for literal in branch.literals))
-        bound = branch.bound()
-        free = [p for p in self.parameters.values() if p.variable.name in used - bound]
+        free = {p.variable.name for p in self.parameters.values() if p.variable.name in used} - branch.bound()
         if not free:
             return branch
         assert self.around is not None
-        args = tuple(p.variable for p in free)
-        return branch.with_literals(ast.Atom(self.around.domain(free), args), *or_null(self.heads, args))
+        asked = [
+            p
+            for p in self.parameters.values()
+            if p.variable.name in free or (p.variable.name in used | branch.renamed.keys() and len(p.outside) == 1)
+        ]
+        return self._among(branch, self.around.domain(asked), asked)
+
+    def _among(self, branch: Branch, domain: str, parameters: Sequence[QueryParameter]) -> Branch:
+        """The branch for values of parameters that a domain has."""
+        args = tuple(branch.term(p.variable) for p in parameters)
+        nulls = or_null(self.heads, [arg for arg in args if may_be_null(arg, branch, self.heads.nullable)])
+        return branch.with_literals(ast.Atom(domain, args), *nulls)
 
     def asked_for(self, made: Iterable[tuple[Branch, Way]]) -> list[tuple[Branch, Way]]:
         """The branches for the values only that the parameters have in the query around: for no others is it asked.
 
         As they are, while a head is not whole yet that the query around may read.
         """
-        parameters, nullable = tuple(self.parameters.values()), self.heads.nullable
+        parameters = tuple(self.parameters.values())
         if not parameters or self.heads.recursive:
             return list(made)
         assert self.around is not None
         name = self.around.domain(parameters, asked=True)
-        found = []
-        for branch, way in made:
-            args = tuple(branch.term(p.variable) for p in parameters)
-            nulls = or_null(self.heads, [arg for arg in args if may_be_null(arg, branch, nullable)])
-            found.append((branch.with_literals(ast.Atom(name, args), *nulls), way))
-        return found
+        return [(self._among(branch, name, parameters), way) for branch, way in made]
 
     def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
         """The name of a head with the values that parameters of a subquery have in the rows of this query.

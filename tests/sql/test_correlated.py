@@ -1,0 +1,54 @@
+"""Subqueries whose conditions name several columns of the query around, not all of which a column inside equals."""
+
+from __future__ import annotations
+
+import pytest
+
+import lftj
+from tests.sql.against_duckdb import Pair
+
+CONDITIONS = [
+    "u.a = t.a and u.n <> t.id",
+    "u.a = t.a and u.n < t.id and u.b <> t.b",
+    "u.b = t.b and u.n + t.id > 4",
+    "u.a is not distinct from t.a and u.n <> t.id",
+    "u.a = t.a and u.a <> t.id",
+    "u.a = t.id and t.a = t.id and u.n <> t.a",
+    "u.a = coalesce(t.a, t.id) and u.n <> t.id",
+    "(u.a = t.a or u.n = t.id) and u.b <> t.b",
+    "u.a = t.a + 1 and u.n >= t.a",
+    "u.a = t.a and exists (select * from w where w.k = u.n and w.x <> t.id)",
+    "u.a = t.a and not exists (select * from w where w.k = t.id and w.x < u.n)",
+]
+QUERIES = [
+    "select id, a from t where exists (select * from u where {0})",
+    "select id, a from t where not exists (select * from u where {0})",
+    "select id from t where b in (select u.b from u where {0})",
+    "select id from t where a not in (select u.n from u where {0})",
+    "select id from t where a > all (select u.n from u where {0})",
+    "select id, (select count(*) from u where {0}) as c from t",
+    "select id, (select sum(u.n) from u where {0}) as s from t where a is not null or id > 2",
+    "select count(*) as c from t where b = 'x' and exists (select * from u where {0})",
+    "select id, (select max(s.n) from (select u.n from u where {0} union all select w.k from w where w.k <> t.id) s) as m "
+    "from t",
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_view_has_the_rows_that_duckdb_gives(query: str, condition: str) -> None:
+    Pair(len(query) + len(condition)).follow(query.format(condition), rounds=2)
+
+
+@pytest.mark.parametrize("some", ["exists", "not exists"])
+def test_heads_have_a_row_for_rows_outside_and_not_for_every_value_of_a_column(some: str) -> None:
+    """TPC-H's query 21: each line of an order met all suppliers, where an order has those of its own."""
+    db, lines, keys = lftj.Database(), 2_000, 200
+    db.sql(f"""create table l (k int not null, s int not null, primary key (k, s));
+        create view v as select k, s from l l1
+        where {some} (select * from l l2 where l2.k = l1.k and l2.s <> l1.s)""")
+    db.load("l", [(i % keys, i) for i in range(lines)])
+    assert len(db["v"]) == (lines if some == "exists" else 0)
+    parts = [name for name in db._strata.order if name.startswith("@")]
+    assert parts
+    assert max(len(db._relations[name].content) for name in parts) <= lines
