@@ -3,7 +3,8 @@
     python -m bench.durable [--quick] [--only commits load open kept checkpoint history]
 
     commits      one-row commits a second with each `sync`, beside sqlite3 inserting the same row with the same one, by
-                 turns; with sync="off" beside a database in memory
+                 turns, and beside a database in memory; what they would take if nothing but that commit in memory and
+                 sqlite3's writing of the entry were done (`least`)
     load         10 million rows from Parquet, into a file and into memory; bytes a row of pl1m and of its triangles
     open         10 million rows with GALEN evaluated: opening, a one-row change then; a million logged rows replayed
     kept         pl1m with triangles by a trace and two-step paths counted by triggers, with and without `traces=True`:
@@ -35,6 +36,8 @@ import numpy as np
 import lftj
 from bench import results
 from bench.graphs import ROOT
+from lftj.durable.entry import LogEntry
+from lftj.store.change import INSERTED, Change
 
 DURABLE = results.RESULTS / "durable.jsonl"
 SHARED = ROOT.parent / "shared" / "data"
@@ -100,9 +103,21 @@ def _sqlite(connection: sqlite3.Connection, start: int, n: int) -> float:
     return time.perf_counter() - began
 
 
+def _entries(connection: sqlite3.Connection, entry: bytes, pause: float, start: int, n: int) -> float:
+    """Insert an entry like those of the log, each after `pause` seconds in which the processor is not idle."""
+    began = time.perf_counter()
+    for i in range(start, start + n):
+        until = time.perf_counter() + pause
+        while time.perf_counter() < until:
+            pass
+        connection.execute("insert into log values (?, ?, ?, ?)", (i, began, entry, entry[:16]))
+    return time.perf_counter() - began
+
+
 def commits(quick: bool) -> None:
     """One-row commits, in turns of a few hundred."""
     turns, each = (3, 100) if quick else (15, 400)
+    entry = LogEntry(changes={"edge": Change(np.array([[1], [1]]), np.array([INSERTED], np.int8))}).encoded()
     for sync in ("full", "normal", "off"):
         with folder() as where:
             db = lftj.Database(EDGES, path=where / "shop.lftj", sync=sync)
@@ -111,12 +126,17 @@ def commits(quick: bool) -> None:
             other.execute("pragma journal_mode = wal")
             other.execute(f"pragma synchronous = {sync}")
             other.execute("create table edge(a integer, b integer, primary key (a, b)) without rowid")
-            times: dict[str, list[float]] = {"lftj": [], "sqlite": [], "memory": []}
+            least = sqlite3.connect(where / "least.db", isolation_level=None)
+            least.execute("pragma journal_mode = wal")
+            least.execute(f"pragma synchronous = {sync}")
+            least.execute("create table log(seq integer primary key, time real, entry blob, hash blob)")
+            times: dict[str, list[float]] = {"lftj": [], "sqlite": [], "memory": [], "least": []}
             for turn in range(turns + 1):
                 taken = {
                     "lftj": _commits(db, turn * each, each),
                     "sqlite": _sqlite(other, turn * each, each),
-                    "memory": _commits(memory, turn * each, each),
+                    "memory": (in_memory := _commits(memory, turn * each, each)),
+                    "least": _entries(least, entry, in_memory / each, turn * each, each),
                 }
                 if turn:  # the first one is warm-up
                     for name, seconds in taken.items():
@@ -127,8 +147,10 @@ def commits(quick: bool) -> None:
                 sync=sync,
                 **{f"{name}_us": median * 1e6 for name, median in medians.items()},
                 rate_of_sqlite=medians["sqlite"] / medians["lftj"],
+                most_of_sqlite=medians["sqlite"] / medians["least"],
                 time_of_memory=medians["lftj"] / medians["memory"],
             )
+            least.close()
             other.close()
             db.close()
 

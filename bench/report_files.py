@@ -26,6 +26,9 @@ def files_table() -> str:
             if sync == "off":
                 ratio, aim = f"{line['time_of_memory']:.1f} times as in memory", f"{TIME_OF_MEMORY}"
             table.add(f'a commit of one row, `sync="{sync}"`', f"{times}: {ratio}", aim)
+            if sync != "off" and "most_of_sqlite" in line:
+                least = f"{line['least_us']:.0f} µs: {line['most_of_sqlite']:.2f} of SQLite's rate"
+                table.add("that commit in memory, and SQLite writing the entry: what it takes at least", least, "–")
     if line := _found("load"):
         seconds = f"{line['file']:.2f} s, in memory {line['memory']:.2f}: {line['ratio']:.1f} times"
         table.add(f"load of {line['rows']:,} rows", seconds, f"{LOAD}")
