@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate.accumulators import BITS, LOW, MOST, SIGN, nearest_means, quotients, range_of_sums
+from lftj.evaluate.accumulators import BITS, LOW, SIGN, nearest_means, quotients, range_of_sums
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import scale_of
 from lftj.store.change import ERASED, INSERTED, Change
@@ -74,13 +74,13 @@ class HeadRows:
         low, high = (range_of_sums(operand) if operand else None) or (NUMBER_MIN, NUMBER_MAX)
         self.low, self.high = (0, NUMBER_MAX) if self.storage == "unsigned" else (low, high)
 
-    def plain_bounds(self) -> tuple[int, int, int] | None:
-        """If a row is the keys, with the count or the sum as it is: the bounds of sums, and of counts; else None."""
+    def plain_bounds(self) -> tuple[int, int] | None:
+        """If a row is the keys, with the count or the sum as it is: the bounds of that; else None."""
         if not self.by_key:
             return None
         if self.op == "count":
-            return NUMBER_MIN, NUMBER_MAX, NUMBER_MAX
-        return (self.low, self.high, MOST) if self.op == "sum" and self.storage == "number" else None
+            return NUMBER_MIN, NUMBER_MAX
+        return (self.low, self.high) if self.op == "sum" and self.storage == "number" else None
 
     def rows(self, keys: Ints, counts: Ints, totals: Ints) -> Ints:
         """The rows int64[arity, n] of groups that have bindings. Raises `NoResult`."""
@@ -95,8 +95,6 @@ class HeadRows:
         """The codes of the results of groups that have bindings. Raises `NoResult`."""
         if self.op == "count":
             return counts
-        if len(counts) and int(counts.max()) >= MOST:
-            raise NoResult("a group has 2^31 bindings or more")
         if self.op == "sum":
             if len(totals) and (int(totals.min()) < self.low or int(totals.max()) > self.high):
                 raise NoResult(f"the sum of a group is out of the range of {self.operand}")
@@ -115,7 +113,7 @@ class HeadRows:
             return None
         if self.op == "count":
             result = count
-        elif self.op == "sum" and self.storage == "number" and self.low <= total <= self.high and count < MOST:
+        elif self.op == "sum" and self.storage == "number" and self.low <= total <= self.high:
             result = total
         else:
             result = int(self.results(np.array([count]), np.array([total]))[0])

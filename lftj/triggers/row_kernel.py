@@ -45,8 +45,8 @@ FEW = 24
 # What a call says beside the number of rows; a run that stopped is its status, negative.
 UNMEASURED, OTHERWISE = -100, -101
 # Cells of a plan: which values of the table are the count and the sum (-1: there is none), how many it has; how many
-# keys; the bounds of sums and of counts.
-COUNT, TOTAL, VALUES, KEYS, LOW, HIGH, MOST = range(7)
+# keys; the bounds of what is counted or summed.
+COUNT, TOTAL, VALUES, KEYS, LOW, HIGH = range(6)
 # Of each derived relation: the kinds of its events, how many columns it has, and from COLUMNS on which they are.
 INSERTION, DELETION, WIDTH, COLUMNS = range(4)
 
@@ -133,7 +133,7 @@ def net_rows(cells, log, order, n, rows, signs):
             count, result = (has, now) if late else (had, was)
             if count <= 0:
                 continue
-            if count >= cells[MOST] or result < cells[LOW] or result > cells[HIGH]:
+            if result < cells[LOW] or result > cells[HIGH]:
                 return OTHERWISE
             for j in range(keys):
                 rows[j, m] = log[begin, first + j]

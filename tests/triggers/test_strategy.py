@@ -357,3 +357,24 @@ def test_null_that_the_join_leaves_out_is_not_computed_with(condition: str) -> N
         for db in (by_triggers, anew):
             change(db, ("insert", "b", rows))
         assert list(by_triggers["n"]) == list(anew["n"]) != []
+
+
+@pytest.mark.skipif(not JIT, reason="a hundred thousand rows, interpreted")
+@pytest.mark.parametrize("asked", [None, "triggers"])
+def test_groups_of_billions_of_bindings(asked: str | None) -> None:
+    """They were declined from 2^31 on, and their join enumerated: an order book of a million orders never ended."""
+    heads, body = ("n", "t", "m"), "{ r(a, b), s(b, c) }"
+    db = lftj.Database(".decl r(a:number, b:number)  .decl s(b:number, c:number)")
+    db.rules(
+        f"n[b] = count : {{ r(_, b), s(b, _) }}.  t[b] = sum a - 2 * c : {body}.  m[b] = mean 3 * a - c : {body}.",
+        maintain={head: asked or "auto" for head in heads},
+    )
+    left, right = list(range(50_000)), list(range(100, 50_100))
+    db.apply([("r", 1, [(a, 7) for a in left]), ("s", 1, [(7, c) for c in right])])
+    for turn in range(3):
+        bindings = len(left) * len(right)
+        total = sum(left) * len(right) - 2 * sum(right) * len(left)
+        mean = (3 * sum(left) * len(right) - sum(right) * len(left)) / bindings
+        assert [list(db[head]) for head in heads] == [[(7, bindings)], [(7, total)], [(7, mean)]]
+        change(db, ("erase", "r", [(left.pop(), 7)]), ("insert", "s", [(7, turn)]))
+        right.append(turn)
