@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,10 +45,34 @@ SAMPLE = 1024
 # Maps that nobody asks for have at most so many entries for each row that is read, and so many in any case: that of a
 # part of a join without the condition that limits it may have one for each pair of rows.
 ENTRIES_PER_ROW, ENTRIES = 4, 1 << 18
+# They are filled in at most so many steps a row, or in such a part of what deltas are expected to take, and in so many
+# in any case. A row takes as many as it comes as when it changes: TPC-H's queries take up to 4; 8 and 9, whose joins
+# have six relations, 14 to 26: 7 s and 0.7 GB for 780,000 rows, which deltas follow as fast.
+STEPS_PER_ROW, OF_DELTAS, STEPS = 8.0, 1 / 10, 1 << 21
+# Such a part of the events tells what all of them take.
+TELLING = 1 / 16
 
 
-class TooManyEntries(Exception):
-    """Maps were not filled to the end: they are too large; `args[0]` says so."""
+class TooDear(Exception):
+    """Maps were not filled to the end: they are too large, or take too long; `args[0]` says so."""
+
+
+class Patience(NamedTuple):
+    """How far maps are filled that nobody asked for: `entries` at most, of so many `rows`.
+
+    `by_deltas`: how many steps a changed row takes without them.
+    """
+
+    entries: float
+    rows: int
+    by_deltas: Callable[[], float]
+
+    def look(self, entries: int, steps: float) -> None:
+        """Raise `TooDear` if there are so many entries, or so many steps are expected to be taken in the end."""
+        if entries > self.entries:
+            raise TooDear(f"its maps have more than {self.entries:,.0f} entries")
+        if steps > max(STEPS, STEPS_PER_ROW * self.rows) and steps > OF_DELTAS * self.by_deltas() * self.rows:
+            raise TooDear(f"its maps take more than {steps / self.rows:,.0f} steps for a row")
 
 
 class EventRun:
@@ -133,16 +158,20 @@ class BodyMaps:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def fill(
-        self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits, *, at_all_costs: bool
+        self,
+        relations: Mapping[str, StoredRelation],
+        symbols: SymbolTable,
+        limits: Limits,
+        by_deltas: Callable[[], float] | None = None,
     ) -> None:
         """Run all rows of what the heads read as insertions. Raises `NoEvents`, `SumOverflow`.
 
-        Some are left to the end, when all others are there: what they take is what a changed row does. Raises
-        `TooManyEntries`, unless the maps are wanted `at_all_costs`.
+        Some are left to the end, when all others are there: what they take is what a changed row does. Raises `TooDear`
+        where nobody asked for the maps, and `by_deltas` tells how many steps a changed row takes without them.
         """
         blocks = {name: _inserted(name, relations[name].content.columns()) for name in self.events.by_predicate}
         rows = sum(len(block.signs) for block in blocks.values())
-        most = math.inf if at_all_costs else max(ENTRIES, ENTRIES_PER_ROW * rows)
+        patience = None if by_deltas is None else Patience(max(ENTRIES, ENTRIES_PER_ROW * rows), rows, by_deltas)
         self.maps.reserve(rows)
         chosen = np.random.default_rng(0)  # the same ones every time
         last = {name: _some(block, rows, chosen) for name, block in blocks.items()}
@@ -152,18 +181,22 @@ class BodyMaps:
         for name in fill_order(self.maps.program, sizes):
             block = blocks[made[name][0].predicate]
             first = np.delete(block.rows, last[block.relation], axis=1)
-            self._insert(self.events.of_one(made[name], _inserted(block.relation, first), symbols), limits, most)
+            self._insert(self.events.of_one(made[name], _inserted(block.relation, first), symbols), limits, patience)
         steps = self.filling
         ends = [_inserted(name, blocks[name].rows[:, last[name]]) for name in blocks]
-        self._insert(self.events.of(ends, symbols), limits, most)
+        self._insert(self.events.of(ends, symbols), limits, patience)
         self.maps.trim()
         self.steps_per_event = (self.filling - steps) / max(1, sum(len(block.signs) for block in ends))
         self.hold(relations)
 
-    def _insert(self, events: Events, limits: Limits, most: float) -> None:
+    def _insert(self, events: Events, limits: Limits, patience: Patience | None) -> None:
+        n = len(events.kinds)
+
         def look(done: int) -> None:
-            if len(self.maps) > most:
-                raise TooManyEntries(f"its maps have more than {most:,.0f} entries")
+            if patience is not None:
+                # What a part of the events takes is expected of the others; one alone may be far from what they take.
+                times = n / done if done >= TELLING * n else 1.0
+                patience.look(len(self.maps), self.filling + times * self.maps.steps)
             limits.look(done)
 
         self.maps.run(events.kinds, events.rows, fills=True, look=look)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lftj.errors import EvaluationError
@@ -15,7 +16,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var, owner
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
-from lftj.maintain.body_maps import BodyMaps, TooManyEntries
+from lftj.maintain.body_maps import BodyMaps, TooDear
 from lftj.maintain.cost import EVENT, EVENT_STEP, JOINED, JOINED_STEP, RebuildCost
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
@@ -190,8 +191,13 @@ class Triggers:
             try:
                 body = self.body(step, members, relations)
                 wanted = TRIGGERS in step.asked(heads) or is_threshold(heads)
-                body.fill(relations, step.evaluator.symbols, limits, at_all_costs=wanted)
-            except (DoesNotFit, NoEvents, SumOverflow, TooManyEntries) as refused:
+                by_deltas = None if wanted else partial(self._by_deltas, step, heads)
+                body.fill(relations, step.evaluator.symbols, limits, by_deltas)
+            except TooDear as refused:
+                for member in members:  # most of what they take is that of their join
+                    step.kept.costs_of(member).formulas = str(refused.args[0])
+                return None
+            except (DoesNotFit, NoEvents, SumOverflow) as refused:
                 why, costs.body = str(refused.args[0]), (step.state.strata, (heads,))
                 continue
             step.kept.bodies[tuple(body.members)] = body

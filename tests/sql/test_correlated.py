@@ -29,7 +29,7 @@ QUERIES = [
     "select id, (select count(*) from u where {0}) as c from t",
     "select id, (select sum(u.n) from u where {0}) as s from t where a is not null or id > 2",
     "select count(*) as c from t where b = 'x' and exists (select * from u where {0})",
-    "select id, (select max(s.n) from (select u.n from u where {0} union all select w.k from w where w.k <> t.id) s) as m "
+    "select id, (select max(s.n) from (select u.n from u where {0} union all select k from w where k <> t.id) s) as m "
     "from t",
 ]
 

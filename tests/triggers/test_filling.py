@@ -89,10 +89,14 @@ def test_limits_are_looked_at_after_so_many_steps(monkeypatch: pytest.MonkeyPatc
     assert looks >= N / 10  # each row of `s` that is left to the end runs through all documents
 
 
-def test_maps_that_become_too_large_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bounds", [{"ENTRIES": 500}, {"STEPS": 1_000, "STEPS_PER_ROW": 4.0, "OF_DELTAS": 0.0}])
+def test_maps_that_are_too_large_or_take_too_long_are_given_up(
+    bounds: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without `y < z` a part of the join has a pair for each two rows: 16 million for 12,000 rows, 25 seconds."""
     monkeypatch.setattr(maps, "MOST_STEPS", 100)
-    monkeypatch.setattr(body_maps, "ENTRIES", 500)
+    for name, bound in bounds.items():
+        monkeypatch.setattr(body_maps, name, bound)
     monkeypatch.setattr(triggers, "FAR_TOO_MANY_BINDINGS", 0.0)
     rule = "t[g] = count : { r(x, y), s(x, z), y < z, u(y, g) }."
     rows = {"r": {(0, i) for i in range(60)}, "s": {(0, i) for i in range(60)}, "u": {(i, i % 3) for i in range(60)}}
@@ -113,3 +117,18 @@ def test_maps_that_become_too_large_are_given_up(monkeypatch: pytest.MonkeyPatch
         rows["r"].discard((0, 7 * i))
     assert not any(isinstance(held, KeptTriggers) for held in made[0]._kept.heads.values())
     assert entries(kept(made[1])) > 500  # who asks for them has them
+
+
+def test_one_event_does_not_tell_what_all_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first row of `s` runs through 40 of `r`, the others through one each."""
+    monkeypatch.setattr(maps, "MOST_STEPS", 20)
+    monkeypatch.setattr(body_maps, "STEPS", 100)
+    monkeypatch.setattr(body_maps, "OF_DELTAS", 0.0)
+    monkeypatch.setattr(body_maps, "fill_order", lambda program, rows: sorted(program.relations))
+    monkeypatch.setattr(triggers, "FAR_TOO_MANY_BINDINGS", 0.0)
+    db = lftj.Database(DECLARED)
+    db.rules("t[d] = count : { r(d, x), s(_, x) }.")
+    db.load("r", [(i, max(0, i - 40)) for i in range(N + 40)])
+    db.load("s", [(i, i) for i in range(N)])
+    assert dict(db["t"]) == dict.fromkeys(range(N + 40), 1)
+    assert kept(db).body.filling > 100

@@ -367,7 +367,7 @@ def test_groups_of_billions_of_bindings(asked: str | None) -> None:
     db = lftj.Database(".decl r(a:number, b:number)  .decl s(b:number, c:number)")
     db.rules(
         f"n[b] = count : {{ r(_, b), s(b, _) }}.  t[b] = sum a - 2 * c : {body}.  m[b] = mean 3 * a - c : {body}.",
-        maintain={head: asked or "auto" for head in heads},
+        maintain=dict.fromkeys(heads, asked or "auto"),
     )
     left, right = list(range(50_000)), list(range(100, 50_100))
     db.apply([("r", 1, [(a, 7) for a in left]), ("s", 1, [(7, c) for c in right])])
