@@ -13,7 +13,7 @@ from typing import Any
 
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
-from lftj.language.clause import Clause, Var, owner
+from lftj.language.clause import Clause, Var, owner, variables_of
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
 from lftj.maintain.body_maps import BodyMaps, TooDear
@@ -42,6 +42,9 @@ TOO_DEAR = 2.0
 # Steps that a changed row has to be expected to take by deltas for a head to be evaluated by its maps: its join is far
 # dearer than they are.
 FAR_TOO_MANY_BINDINGS = 1_000.0
+# Key orders of one relation that would have to be sorted for heads to be evaluated by their maps: sorting one takes as
+# long as filling the maps of all of them does.
+SORTED = 2
 
 
 def is_cyclic(clause: Clause) -> bool:
@@ -101,9 +104,19 @@ class Triggers:
         """A head that is evaluated by its maps; None if its join is better enumerated."""
         if is_threshold(heads) or self.fits(step, heads):
             return None
-        if TRIGGERS not in step.asked(heads) and self._by_deltas(step, heads) < FAR_TOO_MANY_BINDINGS:
-            return None
-        return self._filled(step, heads, "", limits)
+        wanted = TRIGGERS in step.asked(heads) or self.at_hand(step, heads, step.after) is not None
+        if wanted or self._in_one_pass(step, heads) or self._by_deltas(step, heads) >= FAR_TOO_MANY_BINDINGS:
+            return self._filled(step, heads, "", limits)
+        return None
+
+    def _in_one_pass(self, step: Step, heads: Heads) -> bool:
+        """Whether maps over one relation are filled sooner than it is sorted in all orders that evaluating reads."""
+        clause = heads.clauses[0]
+        if len(heads.reads) > 1 or len(clause.atoms) > 1 or background.is_busy():
+            return False
+        orders = step.after[clause.atoms[0].predicate].orders
+        read = {_named_columns(member.clauses[0]) for member in self.members(step, heads)}
+        return sum(not any(named == {*order[: len(named)]} for order in orders) for named in read) >= SORTED
 
     def _why_delta(self, step: Step, heads: Heads) -> str:
         """Why a count, sum or mean is rather followed by deltas; empty if not."""
@@ -353,6 +366,14 @@ class Triggers:
             lines.append(f"{indent}  shared with {others}, which read the same")
         lines += [f"{indent}  {shown}" for shown in explained["relations"]]
         return lines
+
+
+def _named_columns(clause: Clause) -> frozenset[int]:
+    """The columns of a clause's one atom that it names elsewhere: the key order that it is evaluated in begins so."""
+    terms = [*clause.head_args, *(side for compare in clause.compares for side in (compare.left, compare.right))]
+    named = {var.name for term in terms for var in variables_of(term)}
+    args = clause.atoms[0].args
+    return frozenset([i for i, arg in enumerate(args) if not isinstance(arg, Var) or arg.name in named])
 
 
 def _form(step: Step, heads: Heads) -> Form:
