@@ -308,6 +308,6 @@ def _error(evaluator: Evaluator, one: UndefinedRows, place: int) -> EvaluationEr
     return EvaluationError(
         f"the sum of a group is out of the range of {operand}",
         where=where,
-        why="it could not be stored as a value; nothing was changed",
+        why="it could not be stored as a value, or is one of 2^31 bindings and more; nothing was changed",
         remedy="sum floats (`itof`, `utof`)" if operand in ("number", "unsigned") else "scale the values down",
     )

@@ -78,7 +78,7 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
         return list_part(texts, type)
     as_it_is = made.family == SYMBOL and pa.types.is_dictionary(array.type) and not array.dictionary.null_count
     if pa.types.is_dictionary(array.type) and not as_it_is:
-        array = array.dictionary_decode()
+        array = _decoded(array)
     missing = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else NO_ROWS
 
     def describe(row: int) -> Finding:
@@ -111,6 +111,17 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
         misfits = np.setdiff1d(misfits, missing)  # what was filled in need not fit
     stored = stage(found.stored) if made.in_dictionary else found.stored
     return _with_nulls(stored, missing, misfits, made, describe)
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """The values of an array that has them in a dictionary."""
+    import pyarrow as pa
+
+    kind = array.type.value_type
+    if pa.types.is_binary_view(kind) or pa.types.is_string_view(kind):  # of which Arrow knows few functions
+        plain = array.dictionary.cast(pa.large_binary() if pa.types.is_binary_view(kind) else pa.large_string())
+        array = pa.DictionaryArray.from_arrays(array.indices, plain)
+    return array.dictionary_decode()
 
 
 def _not_unicode(array: pa.Array) -> list[str | None] | None:
@@ -191,7 +202,10 @@ def numpy_fault(dtype: np.dtype[Any], type: str) -> Fault | None:
     made = type_of(type)
     if dtype.kind == "O" or made.fits_numpy(dtype):
         return None
-    return faults.wrong_kind(made, {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, str(dtype)))
+    kind = {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, str(dtype))
+    if kind == made.family:  # of one width, without the zeros at the end
+        return Fault(f"is numpy's {dtype}, not bytes", made.takes, "convert it first, as in `array.astype(object)`")
+    return faults.wrong_kind(made, kind)
 
 
 def numpy_part(values: NDArray[Any], type: str) -> ColumnPart:

@@ -54,14 +54,14 @@ def _read(source: Any, delimiter: str | None, format: str | None) -> File:
     name = named if isinstance(named, str) else type(source).__name__
     try:
         content = source.read()
-    except (OSError, ValueError) as error:  # ValueError: it is closed, or its text has another encoding
+        content = content.encode() if isinstance(content, str) else bytes(content)
+    except (OSError, ValueError) as error:  # ValueError: it is closed, or its text has another encoding, or none
         raise UnreadableFileError(
             "the open file cannot be read",
             where=name,
             why=str(error),
             remedy='open it with mode "rb", or name its path',
         ) from error
-    content = content.encode() if isinstance(content, str) else bytes(content)
     if format is None and delimiter is None and format_of(Path(name)).format is None:
         format = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), None)
         if format is None:

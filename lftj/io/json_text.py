@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import MAX_EMAX, Decimal, InvalidOperation
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from math import isinf
 from typing import IO, Any
 
@@ -76,8 +76,9 @@ def _together(texts: list[bytes], loads: Callable[[str], Any]) -> list[Any] | No
         rows: list[Any] = loads((b"[" + b",".join(texts) + b"]").decode())
     except (ValueError, RecursionError):
         return None
-    # `[1], [2]` on one line, and an array of arrays over two lines, make up for each other.
-    nested = any(type(value) is list for row in rows if type(row) is list for value in row)
+    # `[1], [2]` on one line, and an array over two lines within a row, make up for each other.
+    held = (row.values() if type(row) is dict else row for row in rows if type(row) in (dict, list))
+    nested = any(type(value) in (dict, list) for value in chain.from_iterable(held))
     return rows if len(rows) == len(texts) and not nested else None
 
 

@@ -94,9 +94,9 @@ def read_rows(file: File, layout: TextLayout, staging: Staging) -> None:
 # --- layout -----------------------------------------------------------------------------------------------------------
 
 
-def check_delimiter(delimiter: str, quoting: bool, source: str) -> None:
+def check_delimiter(delimiter: object, quoting: bool, source: str) -> None:
     """Refuse a delimiter that no file can be cut by."""
-    if not delimiter or set(delimiter) & set('\r\n"' if quoting else "\r\n"):
+    if not isinstance(delimiter, str) or not delimiter or set(delimiter) & set('\r\n"' if quoting else "\r\n"):
         raise TextError(
             f"{delimiter!r} cannot be a delimiter",
             where=source,

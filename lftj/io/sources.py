@@ -86,14 +86,13 @@ def _read_object(source: Any, staging: Staging, columns: Columns | None) -> None
     from lftj.io import rows, typed
 
     name = type(source).__name__
-    package = type(source).__module__.partition(".")[0]
     if isinstance(source, np.ndarray):
         typed.read_numpy(source, staging, columns, "numpy array")
-    elif package == "pandas" and hasattr(source, "to_frame" if name == "Series" else "iloc"):
+    elif typed.of_pandas(source) and hasattr(source, "iloc"):
         typed.read_pandas(source, staging, columns, name)
     elif isinstance(source, Mapping):
         typed.read_dict(source, staging, columns, name)
-    elif package == "polars" and name == "LazyFrame":
+    elif type(source).__module__.partition(".")[0] == "polars" and name == "LazyFrame":
         raise SourceError(
             "a LazyFrame holds no rows yet",
             why="it is a plan whose rows are computed when it is collected",

@@ -11,6 +11,7 @@ frame's index is not data here; `reset_index()` makes it so.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,13 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
         names = stream.schema.names
         read_batches(stream.schema, [stream], staging, staging.pick(columns, names, len(names), source), source)
         return
+    if type(stream).__module__.partition(".")[0] == "polars" and "Object" in map(str, stream.schema.values()):
+        raise ShapeError(
+            "a column is of polars' type Object",
+            where=source,
+            why="polars gives addresses of such values out, and not the values",
+            remedy="cast it to another type, or give the rows as tuples, `frame.rows()`",
+        )
     try:
         reader = pa.RecordBatchReader.from_stream(stream)
     except pa.ArrowInvalid as error:
@@ -116,6 +124,7 @@ def _refuse_masked(array: NDArray[Any], where: str) -> None:
 def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, source: str) -> None:
     """Read a numpy array: (n, k), structured, or 1-D for one column."""
     _refuse_masked(array, source)
+    array = np.asarray(array)  # a column of a matrix would be a matrix
     if array.dtype.names is not None and array.ndim == 1:
         names = list(array.dtype.names)
         if nested := [name for name in names if array[name].ndim != 1 or array[name].dtype.names is not None]:
@@ -162,7 +171,7 @@ def _read_columns(
 
 
 def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> ColumnPart:
-    if _of_pandas(values):
+    if of_pandas(values):
         plain = isinstance(values.dtype, np.dtype)
         if rows and plain and values.dtype.kind == "f" and is_nullable(column.type):
             import pyarrow
@@ -179,11 +188,20 @@ def _part(values: Any, column: Column, staging: Staging, given: str, source: str
     import pyarrow as pa  # here, since numbers in arrays need none of it
 
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+        values = _one_chunk(values)
     if isinstance(values, pa.Array):
         check_arrow(values.type, column, staging, given, source)
         return arrow_part(values, column.type)
     return list_part(values, column.type)
+
+
+def _one_chunk(values: pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return values.combine_chunks()
+    except pa.ArrowInvalid:  # dictionaries, of which all together have more values than their indices number
+        return values.cast(values.type.value_type).combine_chunks()
 
 
 def _extension(series: Any, column: Column, staging: Staging, given: str, source: str) -> pa.Array:
@@ -201,8 +219,9 @@ def _extension(series: Any, column: Column, staging: Staging, given: str, source
     return array
 
 
-def _of_pandas(values: Any) -> bool:
-    return type(values).__module__.partition(".")[0] == "pandas"
+def of_pandas(values: Any) -> bool:
+    """Whether something is of pandas, or of a class that was made of one of its own."""
+    return any(kind.__module__.partition(".")[0] == "pandas" for kind in type(values).__mro__)
 
 
 def check_arrow(given: pa.DataType, column: Column, staging: Staging, name: str, source: str) -> None:
@@ -219,10 +238,15 @@ def _as_column(values: Any, name: str, source: str) -> Any:
         _refuse_masked(values, f"column `{name}`")
         if values.ndim == 1 and values.dtype.names is None:
             return values
-    elif isinstance(values, pa.Array | pa.ChunkedArray | list | tuple | range) or _of_pandas(values):
+    elif isinstance(values, pa.Array | pa.ChunkedArray | list | tuple | range):
         return values
+    elif of_pandas(values):
+        if hasattr(values, "__len__") and getattr(values, "ndim", 1) == 1:
+            return values
     elif hasattr(values, "to_arrow"):  # a polars Series
-        return values.to_arrow()
+        with contextlib.suppress(pa.ArrowInvalid):  # of a type that Arrow has not
+            return values.to_arrow()
+        return values.to_list()
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
         return list(values)
     raise ShapeError(

@@ -81,8 +81,8 @@ class AppliedEvents:
 class _Given:
     """The events of one relation, in pieces: rows, what becomes of each and whether keys count, and their numbers.
 
-    Blocks with one op each wait to be read together: `waiting`, all of them lists of rows or all Arrow tables of one
-    schema, `size` rows in all; with `meant` of each, and the number of its first event.
+    Blocks with one op each wait to be read together: `waiting`, all of one `form`, `size` rows in all; with `meant` of
+    each, and the number of its first event.
     """
 
     relation: StoredRelation
@@ -91,12 +91,14 @@ class _Given:
     waiting: list[Any] = field(default_factory=list)
     meant: list[tuple[int, bool]] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
+    form: Any = None
     size: int = 0
 
-    def wait(self, source: Any, meant: tuple[int, bool], first: int) -> None:
+    def wait(self, source: Any, form: Any, meant: tuple[int, bool], first: int) -> None:
         """Keep the rows of a block with one op."""
-        if self.waiting and not _alike(self.waiting[-1], source):
+        if self.waiting and form != self.form:
             self.flush()
+        self.form = form
         self.waiting.append(source)
         self.meant.append(meant)
         self.firsts.append(first)
@@ -205,14 +207,16 @@ def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], 
         if not isinstance(block, tuple | list) or len(block) != 3:
             raise arguments.refused("events", block, "it is an iterable of blocks of events", _BLOCKS)
         name, op, source = block
+        if not isinstance(name, str):
+            raise arguments.refused("events", block, "a block begins with the name of a relation", _BLOCKS)
         if name not in given:
             given[name] = _Given(tx._relation(name), symbols)
         here = given[name]
-        if isinstance(op, str | int) and (isinstance(source, list | tuple) or _is_table(source)):
+        if isinstance(op, str | int) and (form := _form(source)) is not None:
             meant = known.get((name, op))
             if meant is None:
                 meant = known[name, op] = _meant(op, here.relation.given)
-            here.wait(source, meant, count)
+            here.wait(source, form, meant, count)
             count += len(source)
             continue
         here.flush()
@@ -225,27 +229,35 @@ def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], 
     return given, count
 
 
-def _is_table(source: Any) -> bool:
-    """Whether blocks of this kind are read together: tables and record batches of pyarrow, with columns."""
+def _form(source: Any) -> Any:
+    """What is equal of blocks that can be read together; None of one that is read alone.
+
+    The first row of a list decides how all are read: by position, or by names. A list may name files, too.
+    """
+    if type(source) is list or type(source) is tuple:
+        kind = type(source[0]) if source else None
+        if kind is tuple or kind is list:
+            return "rows"
+        return tuple(source[0]) if kind is dict else kind if kind is int or kind is float else None
     arrow = sys.modules.get("pyarrow")  # which a program that gives tables has imported
-    return arrow is not None and isinstance(source, arrow.Table | arrow.RecordBatch) and source.num_columns > 0
-
-
-def _alike(first: Any, second: Any) -> bool:
-    """Whether two blocks can be read together."""
-    tables = _is_table(first), _is_table(second)
-    return first.schema.equals(second.schema) if all(tables) else not any(tables)
+    if arrow is not None and isinstance(source, arrow.Table | arrow.RecordBatch) and source.num_columns > 0:
+        return source.schema
+    return None
 
 
 def _joined(sources: Sequence[Any]) -> Any:
     """The rows of blocks that are alike, as one source."""
-    if not _is_table(sources[0]):
+    if isinstance(sources[0], list | tuple):
         return list(chain.from_iterable(sources))
     import pyarrow as pa
 
     tables = [pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source for source in sources]
-    # One chunk: a part of a column costs as much as a thousand rows of it.
-    return pa.concat_tables(tables).combine_chunks()
+    joined = pa.concat_tables(tables)
+    try:
+        # One chunk: a part of a column costs as much as a thousand rows of it.
+        return joined.combine_chunks()
+    except pa.ArrowInvalid:  # dictionaries, of which all together have more values than their indices number
+        return joined
 
 
 def _rows(relation: StoredRelation, source: Any, symbols: SymbolTable) -> Rows:
@@ -262,6 +274,8 @@ def _ops(op: Any, schema: Schema, size: int) -> tuple[Kinds, Marks]:
     each = np.asarray(op)
     if each.shape != (size,):
         raise arguments.refused("op", op, f"the block has {size:,} rows", "give one op, or one for each row")
+    if each.dtype.kind == "O":
+        each = np.array([*map(str, each.tolist())])
     words, at = np.unique(each, return_inverse=True)
     meant = [_meant(word, schema) for word in words.tolist()]
     kinds = np.array([kind for kind, _ in meant], np.int8)

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.types import DECIMAL, FLOAT, NUMBER
+from lftj.language.types import DECIMAL, FLOAT, NUMBER, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
 from lftj.sql.cases import not_null
@@ -148,6 +148,13 @@ class AggregateHeads:
                     why=f"only numbers and intervals have a {'sum' if op == 'sum' else 'mean'}",
                     remedy="convert it with `cast`, or count it",
                 )
+        repeats = any(row.copies is not None for row in rows.body.atoms) and not distinct
+        if repeats and type_ == UNSIGNED and op in ("sum", "mean"):
+            raise source.unsupported(  # what a row adds is a product, and those of unsigned numbers wrap
+                f"`{'avg' if op == 'mean' else op}` of ubigint over rows that may repeat",
+                inner,
+                "cast it to bigint, or give the table a primary key",
+            )
         return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
 
     def parts(self) -> Iterator[Node]:

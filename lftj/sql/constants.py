@@ -18,6 +18,7 @@ from lftj.language.functors import FUNCTORS
 from lftj.language.types import BOOL, DECIMAL, FLOAT, NUMBER, RANGES, SYMBOL, UNSIGNED, scale_of
 from lftj.sql.places import SqlText
 from lftj.values.decimal_type import DIGITS
+from lftj.values.faults import SHOWN_LENGTH
 from lftj.values.type_table import family_of, to_stored, type_of
 from lftj.values.value_type import Misfit
 
@@ -54,15 +55,15 @@ def number_constant(text: str, node: exp.Expr, source: SqlText) -> ast.Constant:
                 remedy=f"write it as a double, as in `{text}e0`",
             )
         return ast.Constant(value, decimal_type(value))
-    number = int(text)
+    number = int(text) if len(text) < SHOWN_LENGTH else None
     for type in (NUMBER, UNSIGNED):
-        if number <= RANGES[type][1]:
+        if number is not None and number <= RANGES[type][1]:
             return ast.Constant(number, type)
     raise source.error(
-        f"`{text}` does not fit into 64 bits",
+        f"`{text[:SHOWN_LENGTH]}` does not fit into 64 bits",
         node,
         why="whole numbers have 64 bits",
-        remedy=f"write it as a double, as in `{text}e0`",
+        remedy="write it as a double, with `e0` behind it",
     )
 
 

@@ -24,6 +24,7 @@ from lftj.values.decimal_type import Decimals
 from lftj.values.faults import Fault, stands_for_null
 from lftj.values.schema import Column
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of, without_null
+from lftj.values.value_type import Misfit
 
 # The codes of a row of which nothing is said; None where a column has no default and admits no null.
 Blank = Sequence[int | None]
@@ -111,13 +112,16 @@ def _constant(room: Changing, table: Table, column: Column, node: exp.Expr, sour
         inner = inner.this
         text = inner.name
     elif isinstance(inner, exp.Literal):
-        if not inner.is_string and family not in ("number", "unsigned", "float", "decimal"):
+        if family == "bytes" or (not inner.is_string and family not in ("number", "unsigned", "float", "decimal")):
             return None
         text = f"-{inner.name}" if negative else inner.name
     else:
         return None
     if family == "symbol":
-        return gate.encode_value(text, without_null(column.type), room._evaluator.symbols)
+        try:
+            return gate.encode_value(text, without_null(column.type), room._evaluator.symbols)
+        except Misfit as misfit:  # half a surrogate pair
+            raise _misfit(table, column, repr(text), misfit.fault, node, source) from None
     found = text_value(text.encode(), without_null(column.type))
     if isinstance(found, Fault):
         fault = found

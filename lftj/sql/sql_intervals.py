@@ -26,6 +26,8 @@ from lftj.sql.whole_numbers import multiplied, number
 from lftj.values.type_table import family_of
 
 _MONTHS = {"MONTH": 1, "MON": 1, "QUARTER": 3, "YEAR": 12, "DECADE": 120, "CENTURY": 1200}
+# Those of a calendar of 10,000 years, and a few more.
+_MOST_MONTHS, _MOST_SECONDS = 1e6, 1e12
 _LENGTHS = {
     "WEEK": dt.timedelta(weeks=1),
     "DAY": dt.timedelta(days=1),
@@ -75,10 +77,17 @@ def constant_interval(of: Translator, node: exp.Expr) -> SqlInterval | None:
     months, length, at = 0, dt.timedelta(), 0
     while found := _PART.match(text, at):
         at, number, name = found.end(), float(found[1]), _unit(of, found[2], node)
-        if name in _MONTHS and number == int(number):
+        if name in _MONTHS and number.is_integer() and abs(number) <= _MOST_MONTHS:
             months += int(number) * _MONTHS[name]
-        elif name in _LENGTHS:
+        elif name in _LENGTHS and abs(number) * _LENGTHS[name].total_seconds() < _MOST_SECONDS:
             length += number * _LENGTHS[name]
+        elif name in _LENGTHS or number.is_integer() or number > _MOST_MONTHS:
+            raise of.scope.source.error(
+                f"`{found[0].strip()[:40]}` is longer than the calendar",
+                node,
+                why="dates are of the years 1 to 9999",
+                remedy="give a shorter interval",
+            )
         else:
             raise of.scope.source.unsupported("a part of a month", node, "give whole months, or days")
     if at == 0 or text[at:].strip():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DIGITS = 18
 FAMILY = "decimal"
 _TEXT = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)")
-_EXACT = decimal.Context(prec=100)
+_EXACT = decimal.Context(prec=100, traps=[decimal.Inexact])
 
 
 class Decimals(ValueType):
@@ -66,11 +66,16 @@ class Decimals(ValueType):
         return self._code(exact)
 
     def _code(self, exact: decimal.Decimal) -> int:
+        if not exact:
+            return 0
         if exact.adjusted() > 2 * DIGITS:
             raise Misfit(self._too_large())
-        scaled = exact.scaleb(self.scale, _EXACT)
-        code = int(scaled)
-        if code != scaled or (exact and not code):  # so small that its multiple is none
+        try:
+            scaled = exact.scaleb(self.scale, _EXACT)
+            code = int(scaled)
+        except decimal.Inexact:  # it has more digits than the context keeps
+            code = 0
+        if not code or code != scaled:  # or it is so small that its multiple is none
             raise Misfit(
                 faults.Fault(f"has more than {self.scale} digits behind the point", self.takes, "round it first")
             )

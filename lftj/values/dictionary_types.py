@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# What `uuid.UUID` reads beside that, but for what only `int` takes for hexadecimal digits.
+_OTHER_UUID = re.compile(r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?")
+_PAIRS = re.compile(r"([0-9a-fA-F]{2})*")
 _UUID_BYTES = 16
 
 
@@ -33,7 +36,7 @@ class Symbols(ValueType):
     def read(self, value: object) -> str:
         if not isinstance(value, str):
             raise Misfit(faults.of_kind(self, value))
-        text = str(value)
+        text = str.__str__(value)  # a subclass, as of an enumeration, may show itself as something else
         if not text.isascii():
             try:
                 text.encode()
@@ -95,10 +98,9 @@ class Uuid(ValueType):
     def parse(self, text: str) -> str:
         if _UUID.fullmatch(text):
             return text
-        try:
-            return str(uuid.UUID(text))
-        except ValueError:
-            raise Misfit(faults.not_spelled(self)) from None
+        if not _OTHER_UUID.fullmatch(text):
+            raise Misfit(faults.not_spelled(self))
+        return str(uuid.UUID(text))
 
     def literal(self, value: Any) -> str:
         return f'@"{value}"'
@@ -148,12 +150,9 @@ class Bytes(ValueType):
         return stored.encode("latin-1")
 
     def parse(self, text: str) -> str:
-        if not text.isascii() or len(text) % 2 or " " in text:
+        if not _PAIRS.fullmatch(text):
             raise Misfit(faults.not_spelled(self))
-        try:
-            return bytes.fromhex(text).decode("latin-1")
-        except ValueError:
-            raise Misfit(faults.not_spelled(self)) from None
+        return bytes.fromhex(text).decode("latin-1")
 
     def text(self, value: bytes) -> str:
         return value.hex()

@@ -110,10 +110,15 @@ def to_pandas(
 def to_polars(
     schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
 ) -> polars.DataFrame:
-    """A polars DataFrame."""
+    """A polars DataFrame. It knows no zones that are offsets: such times are in UTC there."""
     import polars
+    import pyarrow as pa
 
-    frame = polars.from_arrow(to_arrow(schema, columns, symbols, rows=rows))
+    table = to_arrow(schema, columns, symbols, rows=rows)
+    for i, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and (field.type.tz or "")[:1] in ("+", "-"):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.timestamp("us", "UTC")))
+    frame = polars.from_arrow(table)
     assert isinstance(frame, polars.DataFrame), "a table becomes a frame"
     return frame
 

@@ -34,19 +34,28 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NAIVE_EPOCH = dt.datetime(1970, 1, 1)
 FIRST_DAY, LAST_DAY = dt.date.min.toordinal() - _EPOCH_DAY, dt.date.max.toordinal() - _EPOCH_DAY
 _UNITS = {"s": SECOND, "ms": 1000, "us": 1}
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)([T ](?P<hour>\d\d):(?P<minute>\d\d)(:(?P<second>\d\d)([.,](?P<part>\d{1,9}))?)?"
-    r"\s?(?P<zone>Z|[+-]\d\d(:?\d\d){0,2})?)?"
+    r"\s?(?P<zone>Z|[+-]\d\d(:?\d\d){0,2})?)?",
+    re.ASCII,
 )
+_N = r"\d{1,19}"  # as many digits as microseconds of 64 bits have
 _DURATION = re.compile(
-    r"(?P<sign>[-+]?)((?P<w>\d+)w)?((?P<d>\d+)d)?((?P<h>\d+)h)?((?P<m>\d+)m(?!s))?((?P<s>\d+)(\.(?P<part>\d{1,6}))?s)?"
-    r"((?P<ms>\d+)ms)?((?P<us>\d+)us)?"
+    rf"(?P<sign>[-+]?)((?P<w>{_N})w)?((?P<d>{_N})d)?((?P<h>{_N})h)?((?P<m>{_N})m(?!s))?"
+    rf"((?P<s>{_N})(\.(?P<part>\d{{1,6}}))?s)?((?P<ms>{_N})ms)?((?P<us>{_N})us)?",
+    re.ASCII,
 )
 _ISO = re.compile(
-    r"(?P<sign>[-+]?)P((?P<w>\d+)W)?((?P<d>\d+)D)?(T((?P<h>\d+)H)?((?P<m>\d+)M)?((?P<s>\d+)(\.(?P<part>\d{1,9}))?S)?)?"
+    rf"(?P<sign>[-+]?)P((?P<w>{_N})W)?((?P<d>{_N})D)?(T((?P<h>{_N})H)?((?P<m>{_N})M)?"
+    rf"((?P<s>{_N})(\.(?P<part>\d{{1,9}}))?S)?)?",
+    re.ASCII,
 )
-_CLOCK = re.compile(r"(?P<sign>[-+]?)((?P<d>\d+) days?,? )?(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d)(\.(?P<part>\d{1,9}))?")
+# As Python and SQL write it: the days have a sign of their own, and -1 day, 23:00:00 is an hour before.
+_CLOCK = re.compile(
+    rf"((?P<days>[-+]?{_N}) days?,? )?(?P<sign>[-+]?)(?P<h>{_N}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(\.(?P<part>\d{{1,9}}))?",
+    re.ASCII,
+)
 _LENGTHS = {
     "w": 7 * DAY,
     "d": DAY,
@@ -131,7 +140,7 @@ class Date(_Time):
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None:
                 raise Misfit(faults.of_kind(self, value))
-            if value.time() != dt.time():
+            if value.time() != dt.time() or getattr(value, "nanosecond", False):
                 raise Misfit(_has_a_time())
         elif not isinstance(value, dt.date):
             raise Misfit(faults.of_kind(self, value))
@@ -231,7 +240,7 @@ class Timestamp(_Time):
         value = self._of_numpy(value)
         if not isinstance(value, dt.datetime):
             raise Misfit(faults.of_kind(self, value))
-        if getattr(value, "nanosecond", 0):
+        if getattr(value, "nanosecond", False):
             raise Misfit(_finer())
         try:
             if value.tzinfo is None and not self.zone:
@@ -249,7 +258,11 @@ class Timestamp(_Time):
         naive = _NAIVE_EPOCH + dt.timedelta(microseconds=stored)
         if not self.zone:
             return naive
-        return naive.replace(tzinfo=dt.UTC).astimezone(zone_of(self.zone))
+        aware = naive.replace(tzinfo=dt.UTC)
+        try:
+            return aware.astimezone(zone_of(self.zone))
+        except OverflowError:  # the clocks of the zone leave the calendar there: the same instant, in UTC
+            return aware
 
     def parse(self, text: str) -> int:
         found = _TIMESTAMP.fullmatch(text)
@@ -288,7 +301,7 @@ class Timestamp(_Time):
     def arrow_type(self) -> pa.DataType:
         import pyarrow as pa
 
-        return pa.timestamp("us", self.zone or None)
+        return pa.timestamp("us", re.sub(r"^([+-]\d\d)(\d\d)$", r"\1:\2", self.zone) or None)
 
     def fits_arrow(self, given: pa.DataType) -> bool:
         import pyarrow.types as kinds
@@ -344,11 +357,20 @@ class Duration(_Time):
 
     def read(self, value: object) -> int:
         value = self._of_numpy(value)
+        if hasattr(value, "months") and hasattr(value, "nanoseconds"):  # an interval of Arrow, as DuckDB has them
+            return self._of_interval(value)
         if not isinstance(value, dt.timedelta):
             raise Misfit(faults.of_kind(self, value))
         if getattr(value, "nanoseconds", 0) % 1000:
             raise Misfit(_finer())
         return self._checked(_count(value))
+
+    def _of_interval(self, value: Any) -> int:
+        if value.months:
+            raise Misfit(faults.Fault("has months", "a month is no length of time", "give it in days or less"))
+        if value.nanoseconds % 1000:
+            raise Misfit(_finer())
+        return self._checked(value.days * DAY + value.nanoseconds // 1000)
 
     def _checked(self, code: int) -> int:
         if not self.low <= code <= self.high:
@@ -368,9 +390,9 @@ class Duration(_Time):
         part = (parts.pop("part") or "").ljust(6, "0")
         if part[6:].strip("0"):
             raise Misfit(_finer())
-        sign = -1 if parts.pop("sign") == "-" else 1
+        sign, days = -1 if parts.pop("sign") == "-" else 1, int(parts.pop("days", None) or 0)
         total = int(part[:6]) + sum(_LENGTHS[unit] * int(count) for unit, count in parts.items() if count)
-        return self._checked(sign * total)
+        return self._checked(days * DAY + sign * total)
 
     def text(self, value: dt.timedelta) -> str:
         count = _count(value)
@@ -403,7 +425,11 @@ class Duration(_Time):
         if kinds.is_interval(array.type):  # DuckDB's: months, which are no length, days and nanoseconds
             parts = np.frombuffer(array.buffers()[1], "i4,i4,i8")[array.offset : array.offset + len(array)]
             days, nanos = parts["f1"].astype(np.int64), parts["f2"]
-            return Read(days * DAY + nanos // 1000, (parts["f0"] != 0) | (nanos % 1000 != 0))
+            beyond = np.abs(days) > self.high // DAY
+            whole, rest = np.where(beyond, 0, days) * DAY, nanos // 1000
+            total = whole + rest
+            beyond |= ((whole ^ total) & (rest ^ total) < 0) | (total < self.low)
+            return Read(total, beyond | (parts["f0"] != 0) | (nanos % 1000 != 0))
         micros, misfits = _micros(_int64(array), array.type.unit)
         return Read(micros, _either(misfits, self.outside(micros)))
 

@@ -220,7 +220,7 @@ def test_integer_sums_are_exact_up_to_the_ends_of_the_type(kind: str, strategy: 
         assert db._state is before
         assert caught.value.render() == (
             f"<rules>: in `sum rule` with g = 1: the sum of a group is out of the range of {kind}\n"
-            "  why: it could not be stored as a value; nothing was changed\n"
+            "  why: it could not be stored as a value, or is one of 2^31 bindings and more; nothing was changed\n"
             "  do: sum floats (`itof`, `utof`)"
         )
         # The sum leaves the type and comes back within a transaction; what is left is the first of them.

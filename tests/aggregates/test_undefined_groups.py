@@ -71,7 +71,7 @@ def test_a_group_that_nothing_asks_for(strategy: str) -> None:
     assert fails(db, ("insert", "r", [(2,)])) == (
         "<rules>:8:1: in `p(x, s) :- r(x), s = sum v : { e(x, v) }.` with x = 2: "
         "the sum of a group is out of the range of number\n"
-        "  why: it could not be stored as a value; nothing was changed\n"
+        "  why: it could not be stored as a value, or is one of 2^31 bindings and more; nothing was changed\n"
         "  do: sum floats (`itof`, `utof`)"
     )
     # What is too large goes within the transaction that asks, or before it.

@@ -376,3 +376,39 @@ def test_a_text_becomes_a_decimal_as_a_number_does() -> None:
     assert {str(row[2]) for row in found} == {"3"}
     db.sql("create table p (d decimal(8, 2)); insert into p values ('2.345'::decimal(8, 2)), ('1e2'::decimal(8, 2))")
     assert {str(row[0]) for row in db.sql("select d from p")} == {"2.35", "100.00"}
+
+
+def test_a_text_in_a_blob_is_its_bytes_however_it_comes() -> None:
+    """In `values` it was read as hexadecimal digits."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, b blob)")
+    for statement in (
+        "insert into t values (1, '00ff')",
+        "insert into t select 2, '00ff'",
+        "insert into t values (3, '\\x00\\xff')",
+        "insert or replace into t values (4, 'ab')",
+    ):
+        db.sql(statement)
+    db.sql("insert into t values (5, $b)", b="00ff")
+    assert [row for (row,) in db.sql("select id from t where b = '00ff' order by id")] == [1, 2, 5]
+    assert dict(db["t"])[3] == b"\x00\xff"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select " + "9" * 5000, "does not fit into 64 bits"),
+        ("select interval '" + "9" * 400 + "' day", "longer than the calendar"),
+        ("select date '2024-01-01' + interval '" + "9" * 400 + "' month", "longer than the calendar"),
+        ("select sum(u) from b", "may repeat"),
+        ("select avg(u) from b", "may repeat"),
+    ],
+)
+def test_numbers_that_are_too_long_or_wrap_are_refused(query: str, told: str) -> None:
+    db = lftj.Database()
+    db.sql("create table b (u ubigint not null); insert into b values (3), (3), (4)")
+    with pytest.raises(ProgramError, match=told):
+        db.sql(query)
+    assert list(db.sql("select sum(cast(u as bigint)), sum(distinct u), max(u) from b")) == [(10, 7, 4)]
+    with pytest.raises(ProgramError, match="valid unicode"):
+        db.sql("create table s (s text); insert into s values ($s)", s="\ud800")

@@ -1,0 +1,182 @@
+"""Sources and values that were read as something else, or ended in an error that is none of ours."""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import enum
+import io
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import lftj
+from lftj.errors import DataError
+
+
+def loaded(declaration: str, source: Any, **options: Any) -> list[tuple[Any, ...]]:
+    db = lftj.Database(f".decl r({declaration})")
+    db.load("r", source, **options)
+    return list(db["r"])
+
+
+def applied(declaration: str, *blocks: tuple[Any, Any, Any]) -> list[tuple[Any, ...]]:
+    db = lftj.Database(f".decl r({declaration})")
+    db.apply(blocks)
+    return list(db["r"])
+
+
+class Color(str, enum.Enum):  # noqa: UP042 - a StrEnum shows itself as its value
+    RED = "red"
+
+
+class Frame(pd.DataFrame):
+    pass
+
+
+class Swapped(collections.namedtuple("Swapped", "b a")):
+    pass
+
+
+DAY, HOUR = dt.timedelta(days=1), dt.timedelta(hours=1)
+
+
+@pytest.mark.parametrize("rows", [[[1, 2]], [[1, 2], [3, 4]]])
+def test_a_matrix_is_an_array(rows: list[list[int]]) -> None:
+    """Its columns are matrices, too: one row of it wrote beyond an array."""
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix(rows)
+    assert loaded("a:number, b:number", matrix) == [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("-1 day, 23:00:00", -HOUR),
+        ("-1 days 01:00:00", HOUR - DAY),
+        ("2 days -01:00:00", 2 * DAY - HOUR),
+        ("-01:00:00", -HOUR),
+        ("1 day, 0:00:01.5", DAY + dt.timedelta(seconds=1.5)),
+        (str(dt.timedelta(days=-3, microseconds=1)), dt.timedelta(days=-3, microseconds=1)),
+    ],
+)
+def test_the_days_of_a_duration_have_a_sign_of_their_own(text: str, value: dt.timedelta) -> None:
+    assert loaded("v:duration", io.StringIO(f'"{text}"\n'), format="csv") == [(value,)]
+
+
+@pytest.mark.parametrize("text", ["1:99:99", "1:60:00", "٣s", "9" * 5000 + "s", "0x123e4567e89b12d3a4564266141740"])
+@pytest.mark.parametrize("type", ["duration", "uuid", "timestamp"])
+def test_texts_that_only_look_like_a_value(type: str, text: str) -> None:
+    with pytest.raises(DataError, match="is not"):
+        loaded(f"v:{type}", io.StringIO(f"{text}\n"), format="csv")
+
+
+def test_blocks_of_other_forms_are_read_as_they_are_alone() -> None:
+    """The first row of two blocks decided for both: by position, or by names."""
+    columns = "a:number, b:number"
+    assert applied(columns, ("r", "+1", [(5, 6)]), ("r", "+1", [Swapped(b=1, a=2)])) == [(2, 1), (5, 6)]
+    named = [("r", "+1", [{"a": 3, "b": 4}]), ("r", 1, [{"b": 5, "a": 3}]), ("r", "-1", [])]
+    assert applied(columns, ("r", "+1", [(1, 2)]), *named) == [(1, 2), (3, 4), (3, 5)]
+
+
+def test_a_block_may_name_files(tmp_path: Path) -> None:
+    """Files were counted as rows: what came with the second went with the third block."""
+    (tmp_path / "two.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "none.csv").write_text("")
+    blocks = [("r", "+1", [str(tmp_path / "two.csv")]), ("r", "-1", [str(tmp_path / "none.csv")])]
+    assert applied("a:number, b:number", *blocks) == [(1, 2), (3, 4)]
+    assert applied("a:number, b:number", blocks[0]) == [(1, 2), (3, 4)]
+
+
+def test_texts_of_enumerations_are_their_values() -> None:
+    assert loaded("s:symbol", [(Color.RED,)]) == loaded("s:symbol", {"s": [Color.RED]}) == [("red",)]
+    db = lftj.Database(".decl r(s:symbol)")
+    db.load("r", [("red",)])
+    assert (Color.RED,) in db["r"]
+
+
+def test_frames_of_other_classes_are_frames() -> None:
+    frame = Frame({"x": [10, 20]}, index=[7, 8])
+    assert loaded("x:number", frame) == [(10,), (20,)]
+    with pytest.raises(DataError, match="1 column"):
+        loaded("a:number, b:number", frame)
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [("1." + "0" * 130, "1.00"), ("0E+50", "0.00"), ("1.00" + "0" * 100 + "1", None), ("1E-200", None)],
+)
+def test_decimals_of_many_digits(value: str, stored: str | None) -> None:
+    if stored is not None:
+        assert loaded("d:decimal(10, 2)", [(Decimal(value),)]) == [(Decimal(stored),)]
+        return
+    with pytest.raises(DataError, match="behind the point"):
+        loaded("d:decimal(10, 2)", [(Decimal(value),)])
+
+
+def test_a_day_with_a_nanosecond_is_no_date() -> None:
+    for source in ([(pd.Timestamp(1),)], pa.table({"d": pa.array([1], pa.timestamp("ns"))})):
+        with pytest.raises(DataError, match="has a time of day"):
+            loaded("d:date", source)
+
+
+def test_intervals_of_arrow() -> None:
+    fits = pa.array([pa.MonthDayNano([0, 106_751_991, 0]), pa.MonthDayNano([0, -1, 5000])])
+    found = [(-DAY + dt.timedelta(microseconds=5),), (106_751_991 * DAY,)]
+    assert (
+        loaded("v:duration", pa.table({"v": fits})) == loaded("v:duration", [(x,) for x in fits.to_pylist()]) == found
+    )
+    for parts in ([0, 200_000_000, 0], [0, 106_751_991, 15_000 * 10**12], [1, 0, 0], [0, 0, 1]):
+        for source in (pa.table({"v": pa.array([pa.MonthDayNano(parts)])}), [(pa.MonthDayNano(parts),)]):
+            with pytest.raises(DataError):
+                loaded("v:duration", source)
+
+
+def test_lines_that_are_a_row_only_together_are_none() -> None:
+    text = '{"v":2},{"v":3}\n{"v":4,"z":[{}\n{"c":1}]}\n'
+    with pytest.raises(DataError, match="3 bad rows"):
+        loaded("v:number", io.StringIO(text), format="ndjson")
+
+
+def test_dictionaries_of_more_values_than_their_indices_number() -> None:
+    texts = [[f"{k}{i}" for i in range(100)] for k in "abc"]
+    frames = [pd.DataFrame({"s": pd.Categorical(some)}) for some in texts]
+    tables = [pa.Table.from_pandas(frame, preserve_index=False) for frame in frames]
+    wanted = sorted((text,) for some in texts for text in some)
+    assert applied("s:symbol", *(("r", "+1", table) for table in tables)) == wanted
+    chunks = pa.chunked_array([table["s"].combine_chunks() for table in tables])
+    assert loaded("s:symbol", {"s": chunks}) == wanted
+    views = pa.array([b"x", None, b"y"], pa.binary_view()).dictionary_encode()
+    assert loaded("s:bytes?", pa.table({"s": views})) == [(None,), (b"x",), (b"y",)]
+
+
+@pytest.mark.parametrize("column", [pd.NA, pd.Timestamp(0), pd.Interval(0, 1), pd.DataFrame({"a": [1]})])
+def test_what_is_no_column_is_refused(column: Any) -> None:
+    with pytest.raises(DataError, match="not a column"):
+        loaded("s:number", {"s": column})
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [(([], "+1", [(1,)]), "begins with the name"), (("r", [1, None], [(1,), (2,)]), "no operation")],
+)
+def test_blocks_of_events_that_are_none(block: Any, told: str) -> None:
+    with pytest.raises((DataError, lftj.errors.ArgumentError), match=told):
+        applied("a:number", block)
+
+
+def test_times_at_the_ends_of_the_calendar_and_of_offsets() -> None:
+    late = dt.datetime(9999, 12, 31, 23)
+    db = lftj.Database('.decl r(t:timestamp)  h(in_zone(t, "Asia/Tokyo")) :- r(t).')
+    db.load("r", [(late,)])
+    assert list(db["h"]) == [(late.replace(tzinfo=dt.UTC),)]  # no clock there shows it
+    db = lftj.Database('.decl r(t:timestamp("-0330"))')
+    db.load("r", [(dt.datetime(2024, 1, 1),)])
+    utc = dt.datetime(2024, 1, 1, 3, 30, tzinfo=dt.UTC)
+    assert db["r"].to_pandas()["t"][0] == utc
+    assert db["r"].to_polars()["t"][0] == utc
