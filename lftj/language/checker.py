@@ -214,7 +214,7 @@ def _rule(
     clauses = desugaring.clauses(query=query, best=best)
     if not query:
         check_single_use(rule, desugaring.unbound, findings)
-    return [TypedClause(p.rule, p.head, p.body, p.fold, p.best, desugaring.written) for p in clauses]
+    return [TypedClause(p.rule, p.head, p.body, p.fold, p.best, p.joined, desugaring.written) for p in clauses]
 
 
 def _recursion(

@@ -26,7 +26,7 @@ from lftj.language.internal_relations import GROUPS, InternalRelations, Internal
 from lftj.language.min_max import extreme_of
 from lftj.language.normal_form import LIMIT, Conjunction, conjunctions
 from lftj.language.safety import bound_variables, check_bound
-from lftj.language.visitors import Literals, Node, all_names, open_variables
+from lftj.language.visitors import Literals, Node, all_names, lets_null_match, open_variables
 
 Supply = Callable[[], ast.Atom]
 
@@ -255,7 +255,8 @@ class Desugaring:
         done = [self.conjunction(variables, body, supply, groups=names)[1] for body in bodies]
         if not self.failed:
             self.unbound |= check_bound(self.rule, (), done, self.findings)
-        self.made += [InternalRule(self.rule, ast.Atom(name, variables, span), body) for body in done]
+        head = ast.Atom(name, variables, span)
+        self.made += [InternalRule(self.rule, head, body, joined=names & _matched(body, name)) for body in done]
         return name, bool(supplied)
 
     # Groups
@@ -280,6 +281,16 @@ class Desugaring:
 
 def _names(parts: Iterable[Node]) -> set[str]:
     return {variable.name for variable in open_variables(parts)}
+
+
+def _matched(body: Conjunction, name: str) -> set[str]:
+    """The variables in atoms of a negated conjunction: null outside equals nothing in them, unless it says so.
+
+    One that no atom of it has is any value of a row outside, null too: its atom is that of the groups.
+    """
+    atoms = [atom for atom in body.atoms if atom.name != f"{name}{GROUPS}"]
+    found = {arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)}
+    return found - _names(compare for compare in body.compares if lets_null_match(compare))
 
 
 def binders(variables: Iterable[ast.Variable], body: Conjunction) -> Conjunction:

@@ -95,7 +95,7 @@ class TypedClause:
     """One head with one conjunction, and the slots of its terms.
 
     `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause` ·
-    `written`: the terms in whose places desugaring put variables, by their names ·
+    `joined`: as in `InternalRule` · `written`: the terms in whose places desugaring put variables, by their names ·
     `variables`: slots by name, those of parameters with their `$` · `nullable`: the variables that may be null ·
     `not_null`: those that the clause keeps from it · `admitted`: positions of arguments of the head that are not null,
     in columns where one of their values has the code of null (null.py).
@@ -106,6 +106,7 @@ class TypedClause:
     body: Conjunction
     fold: Fold | None = None
     best: str = ""
+    joined: frozenset[str] = frozenset()
     written: Mapping[str, ast.Term] = field(default_factory=dict)
     variables: dict[str, Slot] = field(default_factory=dict)
     terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node

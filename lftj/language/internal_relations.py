@@ -51,7 +51,8 @@ class Fold:
 class InternalRule:
     """One head with one conjunction, in AST terms; made from one alternative of `rule`.
 
-    `best`: as in `clause.Clause`.
+    `best`: as in `clause.Clause` · `joined`: variables that are joined with those of another rule, so that null
+    equals nothing in them.
     """
 
     rule: ast.Rule
@@ -59,6 +60,7 @@ class InternalRule:
     body: Conjunction
     fold: Fold | None = None
     best: str = ""
+    joined: frozenset[str] = frozenset()
 
 
 class InternalRelations:

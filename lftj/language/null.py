@@ -117,7 +117,7 @@ def _settle(clause: TypedClause, names: Names) -> None:
     uses: dict[str, list[bool]] = {}
     matching = {c.left.name for c in clause.body.compares if c.op == OR_NULL and isinstance(c.left, ast.Variable)}
     mixed: set[str] = set()
-    strict = set(_computed_with(clause))
+    strict = set(_computed_with(clause)) | clause.joined
     for atom in (*clause.body.atoms, *_groups_asked(clause, names)):
         relation = names.relations.get(atom.name)
         positive = atom in clause.body.atoms

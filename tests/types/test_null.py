@@ -474,3 +474,43 @@ def test_a_query_with_the_value_whose_code_is_null_is_refused(type: str, extreme
     assert caught.value.what == f"column `y` of `n` never holds {extreme}"
     assert caught.value.why == f"it is {type}?, where the code of this value is that of null"
     assert caught.value.remedy == f"ask for null with `is_null`, or declare the column `{type}`"
+
+
+@pytest.mark.parametrize(
+    ("group", "without"),
+    [
+        ("r(x, z), e(z)", [None, 9]),
+        ("r(x, z), z > 0", [None, 9]),
+        ("r(x, z), e(z), !is_null(x)", [None, 9]),
+        ("r(x, z), e(z), is_null(x)", [None, 7, 9]),
+        ("r(x, z), e(z), or_null(x)", [9]),
+        ("n(_z, x), e(_)", [None, 9]),  # null in `z` is a row all the same
+        ("n(z, x), is_null(z)", [None, 9]),
+        ("is_null(x), e(z), z = 1", [7, 9]),
+        ("r(x, z), !(r(x, w), w > z)", [None, 9]),
+        ("r(x, z), !(e(w), w > z, is_null(x))", [None, 9]),
+    ],
+)
+@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "recompute"])
+def test_null_equals_nothing_in_a_negated_conjunction(group: str, without: list[int | None], maintain: str) -> None:
+    """It matched null there, where the conjunction has variables of its own and so is a relation."""
+    db = lftj.Database(
+        ".decl v(x:number?)  .decl r(x:number?, y:number)  .decl n(y:number?, x:number?)  .decl e(y:number)"
+    )
+    db.rules(f"h(x) :- v(x), !({group}).  c(k) :- k = count : {{ v(x), !({group}) }}.", maintain={"h": maintain})
+    rows: dict[str, list[tuple[int | None, ...]]] = {
+        "v": [(None,), (7,), (9,)],
+        "r": [(None, 1), (7, 1)],
+        "n": [(None, None), (None, 7)],
+        "e": [(1,)],
+    }
+    for name, given in rows.items():
+        db.load(name, given)
+    assert [x for (x,) in db["h"]] == without
+    for name in ("r", "e", "v", "n"):
+        for change in ("erase", "insert"):
+            with db.transaction() as tx:
+                getattr(tx, change)(name, rows[name])
+            list(db["h"])
+        assert [x for (x,) in db["h"]] == without
+        assert list(db["c"]) == [(len(without),)]
