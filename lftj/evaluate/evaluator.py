@@ -23,7 +23,7 @@ from lftj.join import join_state as cells
 from lftj.join import triejoin
 from lftj.join.ranges import CutRun
 from lftj.join.run import Counters, Limits, Run
-from lftj.language.clause import Clause, Parameter
+from lftj.language.clause import Clause, Parameter, Var
 from lftj.plan.body import Body, body_of
 from lftj.plan.cuts import cuts_of
 from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
@@ -183,8 +183,16 @@ class Evaluator:
     def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
         """The plan of a clause, without running it.
 
-        Of a clause that computes texts only the first part can be planned ahead.
+        Of a clause that computes texts only the first part can be planned ahead. That of a threshold says what it
+        reads, and not what its head is made of: nothing walks it.
         """
+        if clause.threshold is not None:
+            atoms = tuple(
+                replace(atom, args=tuple(Var(f"_{n}.{i}", arg.type) for i, arg in enumerate(atom.args)))
+                for n, atom in enumerate(clause.atoms)
+            )
+            reads = replace(clause, head_args=(), atoms=atoms, compares=(), aggregate=None, threshold=None)
+            return Evaluation(clause, self.plan(reads)[1])
         split = split_text(clause)
         if split is not None:
             return Evaluation(clause, self.plan(split.inner, order=order)[1], split=split)

@@ -194,3 +194,16 @@ def test_a_negative_value_in_a_running_sum_is_named():
         tx.insert("bids", [(2, 0, -1, 6)])
     reasons = [part["why"] for head in tx.stats["heads"].values() for part in head.get("parts", {}).values()]
     assert any("it adds negative numbers" in why for why in reasons), reasons
+
+
+def test_one_that_reads_a_relation_twice_is_explained() -> None:
+    """Its atoms say what it reads, one for each relation: what the head names may be in the other one."""
+    db = lftj.Database(
+        ".decl a(v:number, p:number)  .decl b(w:number, q:number)"
+        "h[] = sum v : { a(v, p), t = count : { b(_, _) }, s = sum w : { a(w, q), q < p }, s < t }."
+    )
+    assert "by triggers" in str(db.explain("h"))
+    db.load("a", [(1, 2), (3, 4)])
+    db.load("b", [(1, 2), (3, 4)])
+    assert list(db["h"]) == [(4,)]
+    assert "by triggers" in str(db.explain())
