@@ -35,9 +35,11 @@ def parts(node: Node) -> tuple[Node, ...]:
 
 def nodes(roots: Iterable[Node]) -> Iterator[Node]:
     """Every literal and term among and below `roots`, whatever its depth, parents first."""
-    for node in roots:
+    waiting = [*roots][::-1]
+    while waiting:
+        node = waiting.pop()
         yield node
-        yield from nodes(parts(node))
+        waiting += reversed(parts(node))
 
 
 def lets_null_match(node: Node) -> bool:

@@ -87,3 +87,10 @@ def test_parts_have_names_of_their_own() -> None:
         assert {x for (x,) in db[f"n{i}"]} == {1, 2, 3} - {x for x, y in rows if y > i}
         assert dict(db[f"s{i}"]) == {x: sum(y for z, y in rows if z == x and y > i) for x, y in rows if y > i}
         assert dict(db[f"m{i}"]) == {1: 3, 3: 2}
+
+
+@pytest.mark.parametrize("terms", [700, 1_000])
+def test_a_deep_term_is_refused_as_by_the_checker(terms: int) -> None:
+    """What rules name is looked for before they are checked, which ended in a RecursionError from 700 terms on."""
+    with pytest.raises(ProgramError, match="nested too deeply"):
+        lftj.Database(f".decl e(a:number)  h(x) :- e(a), x = a{'+1' * terms}.")
