@@ -38,6 +38,8 @@ def grown_orders(search: OrderSearch) -> Iterator[Choice]:
             begun += [names, names[::-1]]
     most = STARTS if len(named) <= CROWDED else SPREAD
     begun += [[v] for v in named[:: -(-len(named) // most)]]
+    if len(named) > CROWDED and len(joined) == 1 and not body.negated:
+        begun = begun[:ALSO]  # of one atom no order leads to dead ends, and there are as many steps as columns
     for first in begun:
         yield from _grown(search, first)
 
