@@ -23,6 +23,7 @@ from lftj.sql.places import SqlText
 from lftj.sql.question import Question
 from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows
+from lftj.sql.with_clause import knowing, with_queries_knowing
 
 
 class InsertStatement:
@@ -43,14 +44,12 @@ class InsertStatement:
         table = changed_table(target.this if isinstance(target, exp.Schema) else target, catalogue, source)
         self._table, self.tables = table, (table,)
         places = places_of(table, named, target, source)
+        statement = _with_names_known(statement)
         conflict = conflict_of(statement, table, places, source)
         self._conflict = None if conflict is None else ConflictingInsert(table, conflict, catalogue, source)
         self._source, self._target = source, target
         query = statement.expression
         self._places = [] if query is None else places
-        if query is not None and statement.args.get("with_") is not None:
-            query = query.copy()
-            query.set("with_", statement.args["with_"])
         self._rows: ConstantRows | Question | None = None
         if isinstance(query, exp.Values):
             self._rows = ConstantRows(table, places, query, source)
@@ -77,3 +76,17 @@ class InsertStatement:
         else:
             written = not isinstance(self._rows, Question)
             self._conflict.carry_out(room, GivenRows(rows, copies, written), given)
+
+
+def _with_names_known(statement: exp.Insert) -> exp.Insert:
+    """The statement, the names of whose `with` all queries in it know: that of the rows, and those in expressions."""
+    clause, rows, conflict = (statement.args.get(part) for part in ("with_", "expression", "conflict"))
+    if clause is None:
+        return statement
+    made = statement.copy()
+    if rows is not None:
+        written = isinstance(rows, exp.Values)
+        made.set("expression", with_queries_knowing(rows, clause) if written else knowing(rows, clause))
+    if conflict is not None:
+        made.set("conflict", with_queries_knowing(conflict, clause))
+    return made

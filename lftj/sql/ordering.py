@@ -2,6 +2,12 @@
 
 What rows are sorted by is a column that the query gives out, by its name, its alias or its position; or another
 expression, which becomes a column that is not shown.
+
+A query in parentheses may have an order of its own, and another one behind them:
+
+    (select a from t) order by b limit 2                  select a from t order by b limit 2
+    (select a from t order by b limit 3) limit 2          select a from t order by b limit 2
+    (select a from t order by b limit 3) order by a       select * from (select a from t order by b limit 3) order by a
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lftj.sql.parameters import is_parameter
 from lftj.sql.places import SqlText
 from lftj.sql.select_block import Output, SelectBlock
 from lftj.sql.view import Order
@@ -65,8 +72,11 @@ class Ordering:
 
 
 def position_of(node: exp.Expr, width: int, text: SqlText) -> int | None:
-    """The index of the column that a whole number stands for, of `width` that a query gives out; None of all else."""
-    if not isinstance(node, exp.Literal) or not node.is_int:
+    """The index of the column that a whole number stands for, of `width` that a query gives out; None of all else.
+
+    A parameter is no position: what a text means would depend on its values.
+    """
+    if not isinstance(node, exp.Literal) or not node.is_int or is_parameter(node):
         return None
     at = int(node.this)
     if not 1 <= at <= width:
@@ -95,7 +105,80 @@ def ordering_of(query: exp.Expr, text: SqlText) -> Ordering:
 def _number(node: exp.Expr | None, text: SqlText) -> int | None:
     if node is None:
         return None
+    found = _written(node)
+    if found is None:
+        raise text.unsupported(f"`{node.sql('duckdb')}`", node, "write a number")
+    return found
+
+
+def _written(node: exp.Expr) -> int | None:
+    """The number of a `limit` or `offset`; None if it is not written as one."""
     found = node.expression if isinstance(node, exp.Limit | exp.Offset) else node
     if not isinstance(found, exp.Literal) or found.is_string or not found.this.isdigit():
-        raise text.unsupported(f"`{node.sql('duckdb')}`", node, "write a number")
+        return None
     return int(found.this)
+
+
+def without_parameters(query: exp.Expr) -> exp.Expr:
+    """The query without the parameters that it is ordered by: they are alike in all rows."""
+    order = query.args.get("order")
+    if order is None or not any(is_parameter(item.this) for item in order.expressions):
+        return query
+    made = query.copy()
+    left = [item for item in made.args["order"].expressions if not is_parameter(item.this)]
+    made.set("order", exp.Order(expressions=left) if left else None)
+    return made
+
+
+# --- parentheses ------------------------------------------------------------------------------------------------------
+
+
+def with_parts_behind(query: exp.Expr, behind: exp.Expr) -> exp.Expr:
+    """A query with the order, limit and offset that stand behind the parentheses around it, which `behind` has."""
+    order, limit, offset = (behind.args.get(part) for part in ("order", "limit", "offset"))
+    if order is None and limit is None and offset is None:
+        return query
+    limited = any(query.args.get(part) is not None for part in ("limit", "offset"))
+    if limited and order is None:
+        ends = _first_of_first(query, behind)
+        if ends is not None:
+            limit, offset = ends
+            limited = False
+    made = query.copy()
+    if limited or (order is not None and _has_first_of_groups(query)):  # another order would choose other rows
+        made = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=made)))
+    if order is not None:  # rows that are alike in it are in the order that they had
+        before = made.args.get("order")
+        items = [*order.expressions, *(before.expressions if before is not None else ())]
+        made.set("order", exp.Order(expressions=[item.copy() for item in items]))
+    for part, node in (("limit", limit), ("offset", offset)):
+        made.set(part, None if node is None else node.copy())
+    return made
+
+
+def _has_first_of_groups(query: exp.Expr) -> bool:
+    """Whether a query is `distinct on`, so that its order says which rows it has."""
+    distinct = query.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+
+
+def _first_of_first(query: exp.Expr, behind: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | None] | None:
+    """The limit and offset of the first rows of the first rows of a query; None where one is not written as a number.
+
+    So they are in the query's order, which a query around it would not know.
+    """
+    numbers: list[int | None] = []
+    for of in (query, behind):
+        for part in ("limit", "offset"):
+            node = of.args.get(part)
+            numbers.append(None if node is None else _written(node))
+            if node is not None and numbers[-1] is None:
+                return None
+    limit, offset, most, skipped = numbers
+    limits = [] if limit is None else [max(0, limit - (skipped or 0))]
+    limits += [] if most is None else [most]
+    start = (offset or 0) + (skipped or 0)
+    return (
+        exp.Limit(expression=exp.Literal.number(min(limits))) if limits else None,
+        exp.Offset(expression=exp.Literal.number(start)) if start else None,
+    )

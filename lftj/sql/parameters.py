@@ -30,6 +30,8 @@ DIALECT = "duckdb"
 # Whole numbers up to this one, of either sign, stand for no null in any column, and fit into every computation's type.
 LARGE = 1 << 62
 CLOSED = ""
+# What the node of a value that stands for a parameter has in its `meta`.
+_GIVEN = "parameter"
 
 
 def named_parameters(statements: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
@@ -40,6 +42,11 @@ def named_parameters(statements: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
 def name_of(node: exp.Expr) -> str:
     """The name of a parameter."""
     return str(node.name)
+
+
+def is_parameter(node: exp.Expr) -> bool:
+    """Whether a node stands for a parameter, with its value or left open: a number there is never a position."""
+    return isinstance(node, exp.Placeholder) or _GIVEN in node.meta
 
 
 # --- left open --------------------------------------------------------------------------------------------------------
@@ -116,7 +123,13 @@ def _short(text: str) -> str:
 
 
 def literal(name: str, value: Any, source: SqlText, node: exp.Expr) -> exp.Expr:
-    """The node of a value."""
+    """The node of a value: known as that of a parameter, which a number of the text is not."""
+    made = _literal(name, value, source, node)
+    made.meta[_GIVEN] = name
+    return made
+
+
+def _literal(name: str, value: Any, source: SqlText, node: exp.Expr) -> exp.Expr:
     if is_missing(value):
         return exp.Null()
     if isinstance(value, bool):

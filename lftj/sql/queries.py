@@ -25,7 +25,7 @@ from lftj.sql.computed_columns import computed_apart
 from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads, or_null
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
-from lftj.sql.ordering import Ordering, ordering_of
+from lftj.sql.ordering import Ordering, ordering_of, with_parts_behind, without_parameters
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.scope import Case, Conjunction
@@ -36,7 +36,7 @@ from lftj.sql.subqueries import predicate, scalar
 from lftj.sql.syntax_errors import broken
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
-from lftj.sql.with_clause import CommonTable
+from lftj.sql.with_clause import CommonTable, clauses_of, knowing
 from lftj.sql.written_windows import without_distinct_on
 
 
@@ -200,7 +200,8 @@ class Queries:
 
     def plain(self, query: exp.Expr) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
-        return without_grouping_sets(without_distinct_on(unwrapped(query), self.text), self.text)
+        query = without_parameters(unwrapped(query))
+        return without_grouping_sets(without_distinct_on(query, self.text), self.text)
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
@@ -258,13 +259,12 @@ class Queries:
     @contextmanager
     def _with(self, query: exp.Expr) -> Iterator[None]:
         """Let the queries of the `with` of a query be known."""
-        clause = query.args.get("with_")
         before = self._common
         try:
-            for node in clause.expressions if clause is not None else ():
-                recursive = clause is not None and bool(clause.args.get("recursive"))
-                table = CommonTable(self, node, self._common, recursive=recursive)
-                self._common = {**self._common, table.name.casefold(): table}
+            for clause in clauses_of(query):
+                for node in clause.expressions:
+                    table = CommonTable(self, node, self._common, recursive=bool(clause.args.get("recursive")))
+                    self._common = {**self._common, table.name.casefold(): table}
             yield
         finally:
             self._common = before
@@ -281,12 +281,11 @@ def _whole(query: exp.Expr) -> exp.Expr:
 
 
 def unwrapped(query: exp.Expr) -> exp.Expr:
-    """A query without parentheses around it."""
+    """A query without parentheses around it, and with what stands before and behind them: `(select ...) limit 3`."""
+    around: list[exp.Expr] = []
     while isinstance(query, exp.Subquery | exp.Paren) and not query.args.get("joins"):
-        inner = query.this
-        for name in ("order", "limit", "offset", "with_"):  # (select ...) limit 3
-            if query.args.get(name) is not None and inner.args.get(name) is None:
-                inner = inner.copy()
-                inner.set(name, query.args[name].copy())
-        query = inner
+        around.append(query)
+        query = query.this
+    for parentheses in reversed(around):
+        query = knowing(with_parts_behind(query, parentheses), parentheses.args.get("with_"))
     return query

@@ -5,6 +5,8 @@
     update t set a = a + 1 where b = 'x'         the rows that go and those that come, from one select
     update t set b = u.b from u where t.a = u.a  a row has the values of the rows of `u` that it meets
 
+A `with` before the statement is that of the select; no query of it has the name of the table that is changed.
+
 A row that meets several rows of `from` which give it different values is refused: nothing says which of them it takes.
 """
 
@@ -45,10 +47,11 @@ class DeleteStatement:
             raise source.unsupported("`on cluster`", statement)
         self._table = changed_table(statement.this, catalogue, source)
         self.tables = (self._table,)
+        clause = _with_of(statement, source)
         self._question: Question | None = None
         where, others = statement.args.get("where"), statement.args.get("using")
         if where is not None or others:
-            query = _over(statement.this, others or (), columns_of(self._table, statement.this), where)
+            query = _over(statement.this, others or (), columns_of(self._table, statement.this), where, clause)
             self._question = Question(query.distinct() if others else query, source)
 
     def carry_out(self, room: Changing, given: Given) -> None:
@@ -90,8 +93,10 @@ class UpdateStatement:
         table = changed_table(statement.this, catalogue, source)
         self.tables = (table,)
         assigned, given = assignments(table, statement.expressions, source), statement.args.get("from_")
-        others = [given.this] if given else []
-        self._change = RowChange(table, statement.this, assigned, others, statement.args.get("where"), source)
+        others, where = [given.this] if given else [], statement.args.get("where")
+        self._change = RowChange(
+            table, statement.this, assigned, others, where, source, clause=_with_of(statement, source)
+        )
 
     def carry_out(self, room: Changing, given: Given) -> None:
         """Change the rows."""
@@ -99,7 +104,10 @@ class UpdateStatement:
 
 
 class RowChange:
-    """The columns `assigned` get their values, in the rows of `target` that meet rows of `others` `where` it says."""
+    """The columns `assigned` get their values, in the rows of `target` that meet rows of `others` `where` it says.
+
+    `clause`: the `with` whose names all of these may have.
+    """
 
     __slots__ = ("_assigned", "_others", "_question", "_source", "_table", "_types")
 
@@ -111,11 +119,13 @@ class RowChange:
         others: Sequence[exp.Expr],
         where: exp.Expr | None,
         source: SqlText,
+        *,
+        clause: exp.Expr | None = None,
     ) -> None:
         self._table, self._assigned, self._others, self._source = table, assigned, others, source
         computed = self._computed()
         values = [exp.alias_(value.copy(), f"value {place}", quoted=True) for place, value in computed.items()]
-        query = _over(target, others, [*columns_of(table, target), *values], where)
+        query = _over(target, others, [*columns_of(table, target), *values], where, clause)
         self._question = Question(query.distinct() if others else query, source)
         self._types = [None] * len(table.columns) + [table.columns[place].type for place in computed]
 
@@ -144,8 +154,27 @@ class RowChange:
         insert_rows(room, table, new, copies)
 
 
+def _with_of(statement: exp.Expr, source: SqlText) -> exp.Expr | None:
+    """The `with` of a statement; an error if a query of it has the name of the table that the statement changes."""
+    clause: exp.Expr | None = statement.args.get("with_")
+    target = statement.this
+    for node in clause.expressions if clause is not None else ():
+        if node.alias.casefold() == target.name.casefold():
+            raise source.error(
+                f"`{target.name}` is a query of `with`, and its rows cannot be changed",
+                target,
+                why="a name of `with` goes before that of a table",
+                remedy=f"give the query another name, as in `with other_{target.name} as (...)`",
+            )
+    return clause
+
+
 def _over(
-    target: exp.Expr, others: Sequence[exp.Expr], shown: Sequence[exp.Expr], where: exp.Expr | None
+    target: exp.Expr,
+    others: Sequence[exp.Expr],
+    shown: Sequence[exp.Expr],
+    where: exp.Expr | None,
+    clause: exp.Expr | None,
 ) -> exp.Select:
     """The select of `shown` over a table and the others that a statement names."""
     query = exp.Select(expressions=shown, from_=exp.From(this=target.copy()), where=where)
@@ -154,6 +183,7 @@ def _over(
         first = other.copy()
         joins += [exp.Join(this=first), *(first.args.pop("joins", None) or ())]
     query.set("joins", joins)
+    query.set("with_", None if clause is None else clause.copy())
     return query
 
 

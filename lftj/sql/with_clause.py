@@ -3,7 +3,12 @@
 A query that is read several times is one head, unless nothing groups its rows: then its body is merged into each query
 that reads it.
 
-Those that read themselves are in recursive_query.py.
+What stands within what has a `with` may have one of its own, whose names go before those around it:
+
+    with a as (...) insert into t with b as (...) select ...        the select knows `a` and `b`
+    with a as (...) (with b as (...) select ...) limit 2
+
+Its own `with` then has that around it as its `with_`. Those that read themselves are in recursive_query.py.
 """
 
 from __future__ import annotations
@@ -19,6 +24,36 @@ from lftj.sql.recursive_query import RecursiveQuery
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
+
+
+def knowing(query: exp.Expr, clause: exp.Expr | None) -> exp.Expr:
+    """A query that knows the names of a `with` around it, too."""
+    if clause is None:
+        return query
+    made = last = query.copy()
+    while last.args.get("with_") is not None:
+        last = last.args["with_"]
+    last.set("with_", clause.copy())
+    return made
+
+
+def with_queries_knowing(node: exp.Expr, clause: exp.Expr) -> exp.Expr:
+    """An expression, or a list of them, whose queries know the names of a `with` around it."""
+    made = node.copy()
+    for part in list(made.walk(prune=lambda part: isinstance(part, exp.Query))):
+        if isinstance(part, exp.Query):
+            query = part.this if isinstance(part, exp.Subquery) else part
+            query.replace(knowing(query, clause))
+    return made
+
+
+def clauses_of(query: exp.Expr) -> list[exp.Expr]:
+    """The `with` that a query knows: those around it, and its own as the last."""
+    found, clause = list[exp.Expr](), query.args.get("with_")
+    while clause is not None:
+        found.append(clause)
+        clause = clause.args.get("with_")
+    return found[::-1]
 
 
 class CommonTable:
