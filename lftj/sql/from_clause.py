@@ -5,7 +5,8 @@
     (select ...)    merged into the body where nothing groups its rows; else the atom of its head
     left join ...   the atom of a head with the rows of the join (`outer_joins.py`)
 
-In `using` and `natural` joins a column that both sides have is one column.
+In `using` and `natural` joins a column that both sides have is one column. A join is of the tables behind the last
+comma: those before it are beside its rows, and a name after `on` is theirs if no table of the join has it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
+from lftj.language.types import NUMBER
 from lftj.sql.branches import renamed
+from lftj.sql.cases import is_null, split
 from lftj.sql.outer_joins import outer_join, side_of
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
-from lftj.sql.scope import Case
+from lftj.sql.scope import Case, Conjunction
 from lftj.sql.series import series
 from lftj.sql.shared_columns import equality, merge, shared_columns
 from lftj.sql.sql_expressions import conjuncts, holds
@@ -53,9 +56,10 @@ def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) ->
         if scope.sources and any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in own):
             _add_apart(scope, table, joined)
             continue
+        before = len(scope.sources)
         add_table(scope, table)
         for join in joined:
-            _join(scope, join)
+            _join(scope, join, before)
 
 
 def _add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
@@ -67,7 +71,8 @@ def _add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) ->
     side_of(inner, first).add(scope)
 
 
-def _join(scope: QueryScope, join: exp.Join) -> None:
+def _join(scope: QueryScope, join: exp.Join, first: int) -> None:
+    """Join a table to those of the scope from the `first` on; those before it are in front of a comma."""
     method, side, kind = (str(join.args.get(name) or "").upper() for name in ("method", "side", "kind"))
     if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS"):
         shown = " ".join(part.lower() for part in (method, kind) if part)
@@ -78,16 +83,18 @@ def _join(scope: QueryScope, join: exp.Join) -> None:
         right = QueryScope(scope.queries, Beside(scope))
         if not isinstance(join.this, exp.Lateral):
             add_table(right, join.this)
-        outer_join(scope, join, side, right)
+        outer_join(scope, join, side, right, first)
         return
     before = len(scope.sources)
-    add_table(scope, join.this)
-    for shared in shared_columns(scope, join, scope.sources[:before], scope.sources[before:], scope.merged):
-        scope.body.conditions.append(holds(equality(scope, shared.left, shared.right), scope))
-        merge(scope, shared, shared.left)
+    with scope.joining(first):
+        add_table(scope, join.this)
+    for shared in shared_columns(scope, join, scope.sources[first:before], scope.sources[before:]):
+        scope.body.conditions.append(holds(equality(scope, shared.left.cases, shared.right.cases), scope))
+        merge(shared, shared.left.cases)
     if join.args.get("on") is not None:
-        for part in conjuncts(join.args["on"]):
-            scope.body.conditions.append(holds(part, scope))
+        with scope.joining(first):
+            for part in conjuncts(join.args["on"]):
+                scope.body.conditions.append(holds(part, scope))
 
 
 def without_condition(scope: QueryScope, join: exp.Join) -> Exception:
@@ -110,6 +117,7 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
             raise scope.source.unsupported(f"`{name.removesuffix('s')}` of a table", node)
     alias = node.args.get("alias")
     columns = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
+    before = len(scope.sources)
     if isinstance(node, exp.Table):
         add_named(scope, node, columns)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):  # (a join b on ...)
@@ -123,7 +131,7 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
         raise scope.source.unsupported(f"`{node.sql('duckdb')}` in `from`", node, "read a table, a view or a subquery")
     if isinstance(node, exp.Table) and node.args.get("joins"):
         for join in node.args["joins"]:
-            _join(scope, join)
+            _join(scope, join, before)
 
 
 def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> None:
@@ -208,12 +216,11 @@ def merged(
     for parameter in inner.parameters.values():
         outside = parameter.outside[0].term
         if lateral and (len(parameter.outside) > 1 or not isinstance(outside, ast.Variable)):
+            # Its name says that nothing need read it: what the subquery gives out may not be asked for.
+            names[parameter.variable.name] = given = ast.Variable(f"_{parameter.variable.name}")
+            scope.heads.nullable[given.name] = parameter.nullable
             scope.body.conditions.append(
-                [
-                    (*c.literals, ast.Comparison("=", parameter.variable, c.term))
-                    for c in parameter.outside
-                    if c.term is not None
-                ]
+                [_is_case(scope, given, parameter.type, case) for one in parameter.outside for case in split(one)]
             )
         elif outside is not None:
             names[parameter.variable.name] = outside
@@ -234,6 +241,17 @@ def merged(
         ]
         source.columns[called if called not in source.columns else f"{called}:{at}"] = possible(scope, cases)
     return source
+
+
+def _is_case(scope: QueryScope, given: ast.Variable, type_: str, case: Case) -> Conjunction:
+    """That a variable has the value of a case, which is null or never is.
+
+    An equality gives it no null, as null equals nothing: an atom does, over a relation that has nothing else.
+    """
+    if case.term is not None:
+        return (*case.literals, ast.Comparison("=", given, case.term))
+    null = scope.heads.constants([ast.Constant(None, type_ or NUMBER)])
+    return (*case.literals, is_null(given), ast.Atom(null, (given,)))
 
 
 def possible(scope: QueryScope, cases: list[Case]) -> list[Case]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -21,7 +22,7 @@ from lftj.language import ast
 from lftj.language.types import NUMBER
 from lftj.sql.branches import QueryBody
 from lftj.sql.catalogue import unlike
-from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope
+from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope, named
 from lftj.sql.scope import Case
 from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.semi_joins import negative
@@ -30,8 +31,6 @@ from lftj.sql.sql_expressions import conjuncts, holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
 
-# The name of what is no table but the columns that joins have merged.
-_MERGED = "@merged"
 # The value of a column, by its position; that of a parameter.
 Values = Callable[[int], list[Case]]
 Outer = Callable[[QueryParameter], list[Case]]
@@ -42,10 +41,23 @@ def _parameter(scope: QueryScope, of: QueryParameter) -> list[Case]:
     return scope.parameter(list(of.outside), of.variable.name)
 
 
+class _Placed(NamedTuple):
+    """A table of a side, and the positions in its relation of the columns, and of what they are that a join shares."""
+
+    table: FromTable
+    columns: dict[str, int]
+    shared: dict[str, int]
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """All positions, with the names of the columns."""
+        return [*self.columns.items(), *self.shared.items()]
+
+
 class _JoinSide:
     """One side of a join: one relation, and the positions of the columns that its tables in `from` have in it."""
 
-    def __init__(self, derived: Derived, tables: Sequence[tuple[FromTable, dict[str, int]]]) -> None:
+    def __init__(self, derived: Derived, tables: Sequence[_Placed]) -> None:
         self.derived = derived
         self.tables = tables
 
@@ -67,18 +79,15 @@ class _JoinSide:
 
     def show(self, scope: QueryScope, columns: Mapping[int, list[Case]]) -> None:
         """Add its tables to a scope, with those of their columns that are given."""
-        for table, places in self.tables:
-            given = {name: columns[at] for name, at in places.items() if at in columns}
-            if table.name == _MERGED:
-                scope.merged.update(given)
-            else:
-                scope.sources.append(FromTable(table.name, given, set(table.hidden)))
+        for table, places, shared in self.tables:
+            given, joined = ({n: columns[at] for n, at in own.items() if at in columns} for own in (places, shared))
+            scope.sources.append(FromTable(table.name, given, set(table.hidden), joined))
 
 
 class _LateralSide(_JoinSide):
     """The right side of a left join that names columns of the left: `named`, their positions, for each parameter."""
 
-    def __init__(self, derived: Derived, tables: Sequence[tuple[FromTable, dict[str, int]]], named: list[int]) -> None:
+    def __init__(self, derived: Derived, tables: Sequence[_Placed], named: list[int]) -> None:
         super().__init__(derived, tables)
         self.named = named
 
@@ -89,7 +98,7 @@ class _LateralSide(_JoinSide):
         return replace(self.derived, parameters=tuple(replace(p, outside=tuple(other(at))) for p, at in parameters))
 
 
-def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide) -> _JoinSide:
+def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide, first: int) -> _JoinSide:
     """The side of a subquery that sees the tables to the left of it."""
     node = join.this
     if side != "LEFT" or not isinstance(node.this, exp.Subquery):
@@ -97,9 +106,10 @@ def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide)
     inside = QueryScope(scope.queries, Beside(scope))
     columns = left.add(inside, partial(_parameter, inside))
     places = {cases[0].term: at for at, cases in enumerate(columns)}
-    derived = scope.queries.rows_of(node.this.this, inside)
-    named = [places.get(p.outside[0].term, -1) for p in derived.parameters]
-    if -1 in named:
+    with inside.joining(first):
+        derived = scope.queries.rows_of(node.this.this, inside)
+    parameters = [places.get(p.outside[0].term, -1) for p in derived.parameters]
+    if -1 in parameters:
         remedy = "let it name columns of the tables that it is joined to, alone"
         raise scope.source.unsupported("`lateral` that names the query around, in an outer join", node, remedy)
     alias = node.args.get("alias")
@@ -107,59 +117,67 @@ def _lateral_side(scope: QueryScope, join: exp.Join, side: str, left: _JoinSide)
     names: dict[str, int] = {}
     for at, column in enumerate(derived.columns):
         names[unlike(given[at] if at < len(given) else column.name, names)] = at
-    return _LateralSide(derived, [(FromTable(node.alias, {}), names)], named)
+    return _LateralSide(derived, [_Placed(FromTable(node.alias, {}), names, {})], parameters)
 
 
-def outer_join(scope: QueryScope, join: exp.Join, side: str, right: QueryScope) -> None:
+def outer_join(scope: QueryScope, join: exp.Join, side: str, right: QueryScope, first: int) -> None:
     """Join the tables of `right` to those of the scope, which has the rows of the join then.
 
-    `side`: "LEFT", "RIGHT" or "FULL" · of a lateral join `right` is empty, and gets what its subquery gives out.
+    `side`: "LEFT", "RIGHT" or "FULL" · of a lateral join `right` is empty, and gets what its subquery gives out ·
+    `first`: of the tables that the join is of; a left join has others before a comma beside each of its rows.
     """
     left_side = side_of(scope, join)
     left_side.derived = left_side.beside(partial(_parameter, scope), None)  # what the scope itself calls it
     if isinstance(join.this, exp.Lateral):
-        right_side: _JoinSide = _lateral_side(scope, join, side, left_side)
+        right_side: _JoinSide = _lateral_side(scope, join, side, left_side, first)
         right_side.show(right, {at: [] for at in range(len(right_side.derived.columns))})
     else:
         right_side = side_of(right, join)
-    made = _Join(scope, join, left_side, right_side)
+    made = _Join(scope, join, left_side, right_side, first)
     made.rules(side)
-    scope.body, scope.sources, scope.merged = QueryBody(), [], {}
+    scope.body, scope.sources = QueryBody(), []
     made.show(scope, side)
     before = len(scope.sources) - len(right.sources)
-    for shared in shared_columns(scope, join, scope.sources[:before], scope.sources[before:], scope.merged):
-        kept = shared.right if side == "RIGHT" else shared.left
+    for shared in shared_columns(scope, join, scope.sources[first:before], scope.sources[before:]):
+        kept = shared.right.cases if side == "RIGHT" else shared.left.cases
         if side == "FULL":
-            both = equality(scope, shared.left, shared.right)
+            both = equality(scope, shared.left.cases, shared.right.cases)
             kept = value(exp.Coalesce(this=both.this, expressions=[both.expression]), scope)
-        merge(scope, shared, kept)
+        merge(shared, kept)
 
 
 def side_of(scope: QueryScope, node: exp.Expr) -> _JoinSide:
     """The tables of a scope as one relation."""
-    sources = [*scope.sources, *([FromTable(_MERGED, scope.merged)] if scope.merged else [])]
     if len(scope.body.atoms) == 1 and not scope.body.conditions:
         row = scope.body.atoms[0]
         places = {variable: at for at, variable in enumerate(row.variables)}
-        terms = [[c.term for c in cases] for source in sources for cases in source.columns.values()]
-        if all(len(found) == 1 and found[0] in places for found in terms):
-            columns = [
-                (s, {name: places[c[0].term] for name, c in s.columns.items() if isinstance(c[0].term, ast.Variable)})
-                for s in sources
+        columns = [cases for s in scope.sources for own in (s.columns, s.shared) for cases in own.values()]
+        if all(len(cases) == 1 and cases[0].term in places for cases in columns):
+            at = {cases[0]: places[cases[0].term] for cases in columns if isinstance(cases[0].term, ast.Variable)}
+            tables = [
+                _Placed(s, *({name: at[c[0]] for name, c in own.items()} for own in (s.columns, s.shared)))
+                for s in scope.sources
             ]
-            return _JoinSide(Derived(row.rows), columns)
-    block, tables = SelectBlock(scope, []), []
-    for source in sources:
-        tables.append((source, {name: len(block.outputs) + at for at, name in enumerate(source.columns)}))
-        block.outputs += [Output(name, cases, node) for name, cases in source.columns.items()]
+            return _JoinSide(Derived(row.rows), tables)
+    block, tables = SelectBlock(scope, []), [_Placed(source, {}, {}) for source in scope.sources]
+    found: dict[tuple[Case, ...], int] = {}
+    for table in tables:
+        for name, cases in table.table.columns.items():
+            found[tuple(cases)] = table.columns[name] = len(block.outputs)
+            block.outputs.append(Output(name, cases, node))
+    for table in tables:
+        for name, cases in table.table.shared.items():  # often it is one of the columns that it stands for
+            table.shared[name] = found.setdefault(tuple(cases), len(block.outputs))
+            if table.shared[name] == len(block.outputs):
+                block.outputs.append(Output(name, cases, node))
     return _JoinSide(rows_of(scope.queries, [block], word="side"), tables)
 
 
 class _Join:
     """The head of one join."""
 
-    def __init__(self, scope: QueryScope, join: exp.Join, left: _JoinSide, right: _JoinSide) -> None:
-        self.outer, self.join, self.sides = scope, join, (left, right)
+    def __init__(self, scope: QueryScope, join: exp.Join, left: _JoinSide, right: _JoinSide, first: int) -> None:
+        self.outer, self.join, self.sides, self.first = scope, join, (left, right), first
         self.heads = scope.heads
         self.name = self.heads.name("join")
         self.bag = any(side.derived.rows.bag for side in self.sides)
@@ -174,10 +192,7 @@ class _Join:
         """The positions among the columns of a side of those that the head has."""
         shift = len(side.derived.parameters)
         named = {
-            at
-            for _, places in side.tables
-            for name, at in places.items()
-            if wanted is None or name.casefold() in wanted
+            at for table in side.tables for name, at in table.places if wanted is None or name.casefold() in wanted
         }
         key = min(side.derived.rows.keys, key=len)
         return sorted(named | {at - shift for at in key if at >= shift})
@@ -188,11 +203,12 @@ class _Join:
         outside = partial(_parameter, both)
         left = self.sides[0].add(both, outside)
         columns = [left, self.sides[1].add(both, outside, left.__getitem__)]
-        before = len([table for table, _ in self.sides[0].tables if table.name != _MERGED])
-        for part in _on(self.join):
-            both.body.conditions.append(holds(part, both))
-        for shared in shared_columns(both, self.join, both.sources[:before], both.sources[before:], both.merged):
-            both.body.conditions.append(holds(equality(both, shared.left, shared.right), both))
+        before = len(self.sides[0].tables)
+        with both.joining(self.first):
+            for part in _on(self.join):
+                both.body.conditions.append(holds(part, both))
+        for shared in shared_columns(both, self.join, both.sources[self.first : before], both.sources[before:]):
+            both.body.conditions.append(holds(equality(both, shared.left.cases, shared.right.cases), both))
         self.bodies.append((both, [*columns]))
         for at, sides in enumerate((("LEFT", "FULL"), ("RIGHT", "FULL"))):
             if side in sides:
@@ -211,12 +227,18 @@ class _Join:
             lambda p: match.parameter(_parameter(scope, p), p.variable.name),
             lambda place: match.parameter(columns[place], "column"),
         )
-        for part in _on(self.join):
-            match.body.conditions.append(holds(part, match))
         left, right = (scope, match) if at == 0 else (match, scope)
-        for shared in shared_columns(match, self.join, left.sources, right.sources, left.merged):
+        of_left = left.sources[self.first :]
+        for shared in shared_columns(match, self.join, of_left, right.sources):
             own, other = (shared.right, shared.left) if at == 0 else (shared.left, shared.right)
-            match.body.conditions.append(holds(equality(match, match.parameter(other, shared.name), own), match))
+            parameter = match.parameter(other.cases, other.name)
+            match.body.conditions.append(holds(equality(match, parameter, own.cases), match))
+        for table in match.sources:  # what a name alone means is told of both sides together
+            meant = [(name, named([*of_left, *right.sources], name)) for name in table.columns]
+            table.hidden |= {name for name, found in meant if found and found[0].table is not table}
+        with scope.joining(self.first):
+            for part in _on(self.join):
+                match.body.conditions.append(holds(part, match))
         found = rows_of(scope.queries, [SelectBlock(match, [])], distinct=True, word="match")
         scope.body.conditions.append(negative(scope, found))
         self.bodies.append((scope, [columns, None] if at == 0 else [None, columns]))

@@ -11,9 +11,10 @@ the values that occur outside do (`domain`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlglot import exp
 
@@ -22,7 +23,7 @@ from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.visitors import nodes
 from lftj.sql.branches import Branch, QueryBody, RowAtom, Way, may_be_null, variables
-from lftj.sql.cases import FEW, is_null
+from lftj.sql.cases import FEW, is_null, split
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import OutputColumn, Rows
@@ -34,17 +35,42 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FromTable:
-    """A table of `from`: its name there, and the cases of its columns in order. `hidden`: those that `*` leaves out."""
+    """A table of `from`: its name there, and the cases of its columns in order.
+
+    `shared`: what those columns are by their names alone that stand for others of a join too · `hidden`: those for
+    which a column of another table stands, and which `*` leaves out.
+    """
 
     name: str
     columns: dict[str, list[Case]]
     hidden: set[str] = field(default_factory=set)
+    shared: dict[str, list[Case]] = field(default_factory=dict)
 
     def find(self, column: str) -> str | None:
         """The name of a column as it is written, else without regard to case."""
         if column in self.columns:
             return column
         return next((name for name in self.columns if name.casefold() == column.casefold()), None)
+
+
+class NamedColumn(NamedTuple):
+    """A column of a table of `from`."""
+
+    table: FromTable
+    name: str
+
+    @property
+    def cases(self) -> list[Case]:
+        """What it is by its name alone."""
+        return self.table.shared.get(self.name, self.table.columns[self.name])
+
+
+def named(tables: Iterable[FromTable], name: str) -> list[NamedColumn]:
+    """The columns that a name alone may mean: if a join shares it, that of the join, whoever else has one."""
+    found = [
+        NamedColumn(table, own) for table in tables if (own := table.find(name)) is not None and own not in table.hidden
+    ]
+    return [column for column in found if column.name in column.table.shared] or found
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +120,8 @@ class QueryScope:
         self.heads = queries.heads
         self.around = around
         self.sources: list[FromTable] = []
-        self.merged: dict[str, list[Case]] = {}
+        # The first of the tables that names without a table are looked up in, before those to the left of it.
+        self.first = 0
         self.body = QueryBody()
         self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
         self.placeholders: dict[str, list[Case]] = {}
@@ -145,26 +172,32 @@ class QueryScope:
         """The value of a column of a table of `from`."""
         if node.name in self.placeholders:
             return self.placeholders[node.name]
-        if not node.table:
-            for name, cases in self.merged.items():
-                if name.casefold() == node.name.casefold():
-                    return cases
-        having = [
-            (source, name)
-            for source in self.sources
-            if not node.table or self._is_named(source, node.table)
-            for name in [source.find(node.name)]
-            if name is not None
-        ]
-        if len(having) > 1:
-            first, second = (source.name or "a subquery" for source, _ in having[:2])
+        if node.table:
+            having = [
+                (source, name)
+                for source in self.sources
+                if self._is_named(source, node.table) and (name := source.find(node.name)) is not None
+            ]
+            return having[0][0].columns[having[0][1]] if having else None
+        found = named(self.sources[self.first :], node.name) or named(self.sources[: self.first], node.name)
+        if len(found) > 1:
+            first, second = (column.table.name or "a subquery" for column in found[:2])
             raise self.source.error(
                 f"ambiguous column `{node.sql()}`",
                 node,
                 why=f"`{first}` and `{second}` both have it",
-                remedy=f"say which is meant, as in `{having[0][0].name or 't'}.{node.name}`",
+                remedy=f"say which is meant, as in `{found[0].table.name or 't'}.{node.name}`",
             )
-        return having[0][0].columns[having[0][1]] if having else None
+        return found[0].cases if found else None
+
+    @contextmanager
+    def joining(self, first: int) -> Iterator[None]:
+        """Look names up in the tables of a join, `first` and those behind it, before those in front of a comma."""
+        before, self.first = self.first, first
+        try:
+            yield
+        finally:
+            self.first = before
 
     @staticmethod
     def _is_named(source: FromTable, name: str) -> bool:
@@ -283,9 +316,10 @@ class QueryScope:
                 continue
             made.append(self.heads.variable(parameter.variable.name, parameter.nullable))
             self.body.conditions.append(
-                [
+                [  # null equals nothing, so that it is said of both
                     (*c.literals, ast.Comparison("=", made[-1], c.term) if c.term is not None else is_null(made[-1]))
-                    for c in parameter.outside
+                    for case in parameter.outside
+                    for c in split(case)
                 ]
             )
         given = [self.heads.variable(column.name, column.nullable) for column in derived.columns]

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from lftj.language.diagnostics import did_you_mean
-from lftj.sql.query_scope import FromTable, QueryScope
+from lftj.sql.query_scope import FromTable, NamedColumn, QueryScope, named
 from lftj.sql.scope import Case
 
 
-@dataclass(frozen=True, slots=True)
-class SharedColumn:
-    """A column that both sides of a join have. `source`, `column`: the place of that of the right side."""
+class SharedColumn(NamedTuple):
+    """A column that both sides of a join have."""
 
-    name: str
-    left: list[Case]
-    right: list[Case]
-    source: FromTable
-    column: str
+    left: NamedColumn
+    right: NamedColumn
 
 
 def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expr:
@@ -28,44 +24,32 @@ def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expr
     return exp.EQ(this=scope.placeholder(left), expression=scope.placeholder(right))
 
 
-def merge(scope: QueryScope, shared: SharedColumn, cases: list[Case]) -> None:
-    """Let one column stand for the two of a join."""
-    scope.merged[shared.name] = cases
-    shared.source.hidden.add(shared.column)
+def merge(shared: SharedColumn, cases: list[Case]) -> None:
+    """Let one column stand for the two of a join, in the place of that of the left side."""
+    shared.left.table.shared[shared.left.name] = cases
+    shared.right.table.hidden.add(shared.right.name)
 
 
 def shared_columns(
-    scope: QueryScope,
-    join: exp.Join,
-    left: Sequence[FromTable],
-    right: Sequence[FromTable],
-    merged: dict[str, list[Case]],
+    scope: QueryScope, join: exp.Join, left: Sequence[FromTable], right: Sequence[FromTable]
 ) -> list[SharedColumn]:
-    """The columns that `using` names, or that both sides of a natural join have; `merged`: of joins on the left."""
-    named = [(part.name, part) for part in join.args.get("using") or ()]
+    """The columns that `using` names, or that both sides of a natural join have."""
+    wanted = [(part.name, part) for part in join.args.get("using") or ()]
     if str(join.args.get("method") or "").upper() == "NATURAL":
         own = dict.fromkeys(name for source in left for name in source.columns if name not in source.hidden)
-        named = [(name, join.this) for name in own if any(source.find(name) is not None for source in right)]
-        if not named:
+        wanted = [(name, join.this) for name in own if named(right, name)]
+        if not wanted:
             raise scope.source.error(
                 "a natural join without a column in common",
                 join.this,
                 why="it joins rows that are alike in the columns that both sides have",
                 remedy="say how with `on`, or write `cross join`",
             )
-    found = []
-    for name, node in named:
-        kept = merged.get(name.casefold())
-        if kept is None:
-            source, own_name = _side(scope, left, name, node)
-            kept = source.columns[own_name]
-        source, own_name = _side(scope, right, name, node)
-        found.append(SharedColumn(name.casefold(), kept, source.columns[own_name], source, own_name))
-    return found
+    return [SharedColumn(_side(scope, left, name, node), _side(scope, right, name, node)) for name, node in wanted]
 
 
-def _side(scope: QueryScope, sources: Sequence[FromTable], name: str, node: exp.Expr) -> tuple[FromTable, str]:
-    found = [(source, own) for source in sources if (own := source.find(name)) is not None and own not in source.hidden]
+def _side(scope: QueryScope, sources: Sequence[FromTable], name: str, node: exp.Expr) -> NamedColumn:
+    found = named(sources, name)
     if len(found) == 1:
         return found[0]
     raise scope.source.error(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from lftj.language.diagnostics import did_you_mean
-from lftj.sql.query_scope import QueryScope
+from lftj.sql.query_scope import NamedColumn, QueryScope
 from lftj.sql.scope import Case
 
 
@@ -40,25 +40,28 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
                 remedy="name columns, or add the table to `from`",
             )
         every = [
-            (name, exp.column(name, source.name or None), cases if table else scope.merged.get(name.casefold(), cases))
+            NamedColumn(source, name)
             for source in sources
-            for name, cases in source.columns.items()
+            for name in source.columns
             if table or name not in source.hidden
         ]
-        found += _changed(scope, star, every)
+        found += _changed(scope, star, every, alone=not table)
     return found
 
 
 def _changed(
-    scope: QueryScope, star: exp.Star, columns: Sequence[tuple[str, exp.Column, list[Case]]]
+    scope: QueryScope, star: exp.Star, columns: Sequence[NamedColumn], *, alone: bool
 ) -> Iterator[tuple[str, exp.Expr, list[Case] | None]]:
-    """The columns of `*` as `exclude`, `replace` and `rename` have them."""
-    changes: dict[int, exp.Expr] = {}
+    """The columns of `*` as `exclude`, `replace` and `rename` have them.
+
+    `alone`: it is not that of one table, so that a column that a join shares is what its name alone means.
+    """
+    changes: dict[int, exp.Expr | None] = {}  # None: left out
     for what in ("except_", "replace", "rename"):
         for part in star.args.get(what) or ():
             meant = part if what == "except_" else part.this if what == "rename" else exp.column(part.alias)
-            found = [at for at, (name, node, _) in enumerate(columns) if _is_meant(meant, name, node)]
-            shown, names = meant.sql("duckdb"), [name for name, _, _ in columns]
+            found = [at for at, column in enumerate(columns) if _is_meant(meant, column)]
+            shown, names = meant.sql("duckdb"), [column.name for column in columns]
             if not found or any(at in changes for at in found):
                 raise scope.source.error(
                     f"`*` changes the column `{shown}` twice" if found else f"`*` has no column `{shown}`",
@@ -68,20 +71,25 @@ def _changed(
                     if found
                     else did_you_mean(meant.name, names, "name a column of the tables of `from`"),
                 )
-            changes |= dict.fromkeys(found, part)
-    if columns and len(changes) == len(columns) and len(star.args.get("except_") or ()) == len(changes):
+            changes |= dict.fromkeys(found, part if what == "rename" else None)
+            if what == "replace":  # one value stands for all columns of the name, as in DuckDB
+                changes[found[0]] = part
+    if columns and [*changes.values()] == [None] * len(columns):
         why, remedy = "nothing is left to give out", "leave out fewer columns"
         raise scope.source.error("`*` without columns", star, why=why, remedy=remedy)
-    for at, (name, node, cases) in enumerate(columns):
+    for at, column in enumerate(columns):
+        name, own = column.name, column.table.columns[column.name]
+        cases = column.cases if alone else own
+        node = exp.column(name, (column.table.name or None) if cases == own else None)
         change = changes.get(at)
-        if change is None:
+        if at not in changes:
             yield name, node, cases
-        elif isinstance(change, exp.Alias):
+        elif change is not None:
             yield (name, change.this, None) if change.arg_key == "replace" else (change.alias, node, cases)
 
 
-def _is_meant(meant: exp.Expr, name: str, node: exp.Column) -> bool:
+def _is_meant(meant: exp.Expr, column: NamedColumn) -> bool:
     """Whether a column, which may have its table before it, is one of those that `*` stands for."""
     table = meant.args.get("table")
-    same = table is None or table.name.casefold() == node.table.casefold()
-    return same and name.casefold() == meant.name.casefold()
+    same = table is None or table.name.casefold() == column.table.name.casefold()
+    return same and column.name.casefold() == meant.name.casefold()

@@ -24,7 +24,7 @@ from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import Known, is_null, not_null, products
 from lftj.sql.conversions import alike, common
-from lftj.sql.grouping import is_grouped
+from lftj.sql.grouping import is_grouped, own_nodes
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.semi_joins import negative, positive
@@ -309,12 +309,9 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
 
 def _of_no_rows(node: exp.Expr) -> exp.Expr:
     """An expression over aggregates, of no rows."""
-
-    def place(part: exp.Expr) -> exp.Expr:
-        if not is_aggregate(part):
-            return part
-        counts = part.find(exp.AggFunc)
-        return exp.Literal.number(0) if isinstance(counts, exp.Count) else exp.Null()
-
-    inner = node.this if isinstance(node, exp.Alias) else node
-    return inner.copy().transform(place)
+    whole = exp.Paren(this=node.unalias().copy())
+    for part in list(own_nodes(whole)):  # those of a query within are of other rows
+        if is_aggregate(part):
+            counts = part.find(exp.AggFunc)
+            part.replace(exp.Literal.number(0) if isinstance(counts, exp.Count) else exp.Null())
+    return whole
