@@ -75,10 +75,10 @@ def limited(found: list[Conjunction], node: exp.Expr, scope: SqlScope) -> list[C
     """The conjunctions, if they are not too many."""
     if len(found) > LIMIT:
         raise scope.source.error(
-            f"this condition splits into {len(found)} alternatives",
+            f"this expression splits into {len(found)} alternatives",
             node,
             why=f"each becomes a rule, and up to {LIMIT} are made",
-            remedy="split the query, or compute a part of the condition as a column of a view",
+            remedy="split the query, or compute a part of it as a column of a view",
         )
     return found
 

@@ -76,7 +76,10 @@ def written(value: str, type: str) -> ast.Constant:
         if type == BOOL:
             text = {"t": "true", "f": "false", "yes": "true", "no": "false"}.get(text.lower(), text.lower())
         if family_of(type) == DECIMAL:
-            return constant(FUNCTORS["to_decimal_away"].text(text, scale_of(type)), type)  # type: ignore[misc]
+            found: Any = FUNCTORS["to_decimal_away"].text(text, scale_of(type))  # type: ignore[misc]
+            if abs(found) >= 10 ** (DIGITS - scale_of(type)):
+                raise ValueError(f"a decimal has up to {DIGITS} digits, {scale_of(type)} of them behind the point here")
+            return constant(found, type)
         return constant(type_of(type).constant_of(text), type)
     except Misfit as misfit:
         raise ValueError(f"it {misfit.fault.reason}") from None

@@ -22,6 +22,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.diagnostics import counted
 from lftj.language.functors import NEGATED
 from lftj.language.types import (
     BOOL,
@@ -40,7 +41,7 @@ from lftj.language.types import (
 from lftj.sql.cases import Known
 from lftj.sql.constants import constant, folded, written
 from lftj.sql.places import SqlText
-from lftj.values.decimal_type import Decimals
+from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import family_of, type_of, without_null
 
 NUMBERS = (NUMBER, UNSIGNED, DECIMAL, FLOAT)
@@ -63,20 +64,14 @@ def shown(type: str) -> str:
 
 def cast(term: ast.Term, type: str, wanted: str, node: exp.Expr, source: SqlText) -> ast.Term:
     """A value of one type as one of another, or an error."""
+    if family_of(wanted) == DECIMAL and isinstance(term, ast.Constant):
+        _check_digits(term.value, scale_of(wanted), node, source)
     if family_of(type) == family_of(wanted) == DECIMAL:
         return _rescaled(term, type, scale_of(wanted))
     if type == wanted:
         return term
     if isinstance(term, ast.Constant) and type == SYMBOL:
-        try:
-            return written(term.value, wanted)
-        except ValueError as error:
-            raise source.error(
-                f"`{term.value}` is no {shown(wanted)}",
-                node,
-                why=str(error),
-                remedy="correct the text, or compare with a value of the other type",
-            ) from None
+        return _written(term, wanted, node, source)
     made = _CASTS.get((family_of(type), family_of(wanted)))
     found = None if made is None else made(term, type, wanted)
     if found is None:
@@ -84,6 +79,41 @@ def cast(term: ast.Term, type: str, wanted: str, node: exp.Expr, source: SqlText
             f"a cast from {shown(type)} to {shown(wanted)}", node, "cast to another type, or store the column as one"
         )
     return found
+
+
+def _written(text: ast.Constant, wanted: str, node: exp.Expr, source: SqlText) -> ast.Constant:
+    """The constant that a text writes in a type, or an error."""
+    try:
+        return written(text.value, wanted)
+    except ValueError as error:
+        raise source.error(
+            f"`{text.value}` is no {shown(wanted)}",
+            node,
+            why=str(error),
+            remedy="correct the text, or compare with a value of the other type",
+        ) from None
+
+
+def cast_type(value: Known, wanted: str) -> str:
+    """The type of what `cast` makes of a value, which says how large it may be.
+
+    A cast to a decimal rounds, and does not ask whether there are too many digits in front of the point.
+    """
+    if family_of(wanted) != DECIMAL:
+        return wanted
+    same = family_of(value.type) == DECIMAL and scale_of(value.type) == scale_of(wanted)
+    return value.type if same and not isinstance(value.term, ast.Constant) else decimal_of(scale_of(wanted))
+
+
+def _check_digits(value: object, scale: int, node: exp.Expr, source: SqlText) -> None:
+    """Refuse a constant number that no decimal with so many digits behind the point holds."""
+    if isinstance(value, int | Decimal) and abs(Fraction(value)) * 10**scale >= 10**DIGITS:
+        raise source.error(
+            f"`{value}` does not fit into a decimal with {counted(scale, 'digit')} behind the point",
+            node,
+            why=f"a decimal has up to {DIGITS} digits, which 64 bits hold",
+            remedy="cast to double where decimals and such numbers meet",
+        )
 
 
 def _rescaled(term: ast.Term, type: str, scale: int) -> ast.Term:
@@ -190,8 +220,9 @@ def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source
     if families == {DATE, TIMESTAMP}:
         return next(type for type in types if family_of(type) == TIMESTAMP)
     if families == {DECIMAL} or families == {DECIMAL, NUMBER}:
-        if len(types) == 1:
+        if len(types) == 1 and not any(_is_text(term) for term, _ in values):
             return next(iter(types))
+        # a text may write more digits than a column has
         return decimal_of(max(map(scale_of, types)))
     if len(types) == 1:
         return next(iter(types))
@@ -227,10 +258,16 @@ def compared(op: str, left: Known, right: Known, node: exp.Expr, source: SqlText
         mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
         return compared(mirrored, right, left, node, source)
     if isinstance(right.term, ast.Constant) and not isinstance(left.term, ast.Constant):
-        found = _with_constant(op, left, right.term, right.type)
+        given, type = right.term, right.type
+        if _is_text(given) and family_of(left.type) == DECIMAL:  # it may have more digits, too
+            given, type = _written(given, left.type, node, source), left.type
+        found = _with_constant(op, left, given, type)
         if found is not None:
             return found
     type = common([(left.term, left.type), (right.term, right.type)], node, source)
+    numbers = [side.term.value for side in (left, right) if isinstance(side.term, ast.Constant) and side.type != SYMBOL]
+    if family_of(type) == DECIMAL and len(numbers) == 2:
+        return _holds(op, *numbers)  # whatever their digits
     one, two = (cast(side.term, side.type, type, node, source) for side in (left, right))
     if isinstance(one, ast.Constant) and isinstance(two, ast.Constant):
         return _holds(op, one.value, two.value)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from sqlglot import exp
 
@@ -193,12 +194,30 @@ class Grouping:
         if not body.conditions:
             body.conditions.append([tuple(or_null(self.heads, self.variables))])
 
+    def _alike(self, one: exp.Expr, two: exp.Expr) -> bool:
+        """Whether two expressions are one but for how they name columns: `a + 1` is `T.A + 1`."""
+        waiting: list[tuple[Any, Any]] = [(one, two)]
+        while waiting:
+            left, right = waiting.pop()
+            if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+                waiting += zip(left, right, strict=True)
+            elif not isinstance(left, exp.Expr) or type(left) is not type(right) or isinstance(left, exp.Query):
+                if left != right and (left or right):
+                    return False
+            elif isinstance(left, exp.Column):
+                known = self.rows.own(left)
+                if left != right and (known is None or known != self.rows.own(cast(exp.Column, right))):
+                    return False
+            else:
+                waiting += ((left.args.get(name), right.args.get(name)) for name in {**left.args, **right.args})
+        return True
+
     def replaced(self, node: exp.Expr) -> exp.Expr:
         """An expression with placeholders for its aggregates and for what `group by` has."""
 
         def place(part: exp.Expr) -> exp.Expr | None:
             for key in self.scope.keys:
-                if part == key.node and not isinstance(part, exp.Column):
+                if not isinstance(part, exp.Column) and (part == key.node or self._alike(part, key.node)):
                     return self.scope.placeholder(_as_case(self.scope, key))
             if is_aggregate(part):
                 text = part.sql("duckdb")

@@ -12,6 +12,7 @@ and a value that has more is an error when it is computed. A division by zero is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 
 from sqlglot import exp
@@ -27,6 +28,7 @@ from lftj.sql.cases import (
     combined,
     computed,
     joined,
+    limited,
     null_case,
     of_few_cases,
     plain,
@@ -34,10 +36,10 @@ from lftj.sql.cases import (
     split,
 )
 from lftj.sql.constants import number_constant
-from lftj.sql.conversions import NUMBERS, call, common, shown, with_room
+from lftj.sql.conversions import NUMBERS, call, cast_type, common, compared, shown, with_room
 from lftj.sql.ddl import type_name
 from lftj.sql.first_hits import FirstHits
-from lftj.sql.predicates import is_predicate
+from lftj.sql.predicates import compare, is_predicate
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock
 from lftj.sql.sql_intervals import interval_value, of_times, with_interval
@@ -170,14 +172,21 @@ def unified(
             both = joined(literals, case.literals)
             if both is not None:
                 reached.append(Case(both, case.term, case.type, case.nullable))
-    type = common([(case.term, case.type) for _, cases in branches for case in cases], node, of.scope.source)
+    values = [case for _, cases in branches for case in cases]
+    type = common([(case.term, case.type) for case in values], node, of.scope.source)
+    known = [Known((), case.term, case.type) for case in values if isinstance(case.term, ast.Constant)]
+    constants = [of.cast(constant, type, node) for constant in known]
+
+    def as_one(value: Known) -> ast.Term:
+        return with_room([of.cast(value, type, node), *constants], [value.type, *(type for _ in constants)])[0]
+
     found = []
     for case in reached:
         if case.term is None or not case.nullable or case.type == type:
-            term = None if case.term is None else of.cast(Known((), case.term, case.type), type, node)
+            term = None if case.term is None else as_one(Known((), case.term, case.type))
             found.append(Case(case.literals, term, type, case.nullable))
         else:
-            found += computed([[case]], lambda v: (of.cast(v[0], type, node), type))
+            found += computed([[case]], lambda v: (as_one(v[0]), type))
     return found
 
 
@@ -195,13 +204,22 @@ def _coalesce(of: Translator, node: exp.Expr) -> list[Case]:
 
 
 def _nullif(of: Translator, node: exp.Expr) -> list[Case]:
-    equal = exp.EQ(this=node.this, expression=node.expression)
-    cases = of.value(node.this)
-    branches = [
-        (of.truth(equal, True), [null_case((), cases[0].type)]),
-        (of.truth(equal, False) + of.truth(equal, None), cases),
-    ]
-    return unified(of, node, branches)
+    """The first value where it is not the second. Each is translated once, as others may be nested in it."""
+    first, second = of.value(node.this), of.value(node.expression)
+    type = next((case.type for case in first if case.type), "")
+    found: list[Case] = []
+    for case in (part for one in first for part in split(one)):
+        if case.term is None:
+            found.append(null_case(case.literals, type))
+            continue
+        both = [[case], second]
+        equal = compare(of, both, lambda v: compared("=", v[0], v[1], node, of.scope.source), True)
+        other = compare(of, both, lambda v: compared("!=", v[0], v[1], node, of.scope.source), False)
+        other += compare(of, both, lambda v: True, None)
+        found += [null_case(literals, type) for literals in equal]
+        found += [Case(literals, case.term, type, nullable=False) for literals in other]
+    limited([case.literals for case in found], node, of.scope)
+    return found
 
 
 def _extreme(of: Translator, node: exp.Expr) -> list[Case]:
@@ -247,8 +265,9 @@ def _cast(of: Translator, node: exp.Expr) -> list[Case]:
         if all(family_of(case.type) in NUMBERS for case in cases if case.type):
             zero = exp.Literal.number(0)
             return _predicate(of, exp.NEQ(this=node.this, expression=zero))
-    cases = computed([of.value(node.this)], lambda v: (of.cast(v[0], wanted, node), wanted))
-    return [Case(case.literals, case.term, wanted, case.nullable) for case in cases]
+    cases = computed([of.value(node.this)], lambda v: (of.cast(v[0], wanted, node), cast_type(v[0], wanted)))
+    type = next((case.type for case in cases if case.type), wanted)
+    return [replace(case, type=type) for case in cases]
 
 
 # Operators
@@ -319,7 +338,7 @@ def _as_number(of: Translator, side: Known, other: Known, node: exp.Expr) -> Kno
     """A text that is written out as a value of the type on the other side."""
     if side.type != SYMBOL or not isinstance(side.term, ast.Constant) or family_of(other.type) not in NUMBERS:
         return side
-    return Known(side.literals, of.cast(side, other.type, node), other.type)
+    return Known(side.literals, of.cast(side, other.type, node), cast_type(side, other.type))
 
 
 def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> Exception:

@@ -20,6 +20,7 @@ from lftj.errors import UnknownRelationError
 from lftj.language import ast
 from lftj.language.clause import owner
 from lftj.language.diagnostics import did_you_mean
+from lftj.language.visitors import atoms_of
 from lftj.program.rule_options import RuleOptions
 from lftj.sql import ddl
 from lftj.sql.catalogue import Catalogue, Table, catalogue_of
@@ -202,6 +203,7 @@ def _create_view(
     if not before.view:
         ddl.check_free(target, catalogue, source)
     program = view_of(query, named, before.name, catalogue, source)
+    _refuse_cycle(session, program, before.name, query, target, source)
     _make_room(session, program, before.schema, target, source)
     _add_view(session, program, before.name, options)
 
@@ -223,6 +225,25 @@ def _add_view(session: Session, program: ast.Program, name: str, options: RuleOp
 def _folds(head: ast.Head) -> bool:
     """Whether a head without a body is no fact."""
     return isinstance(head, ast.Assignment) and isinstance(head.value, ast.Aggregate)
+
+
+def _refuse_cycle(
+    session: Session, program: ast.Program, name: str, query: exp.Expr, target: exp.Expr, source: SqlText
+) -> None:
+    """An error if a view would be derived from itself, which would have no rows: nothing is there to begin with."""
+    rules = [item for item in program.items if isinstance(item, ast.Rule)]
+    parts = {head.name for rule in rules for head in rule.heads} - {name}  # those of before may have the same names
+    below = session._present().strata.below
+    reads = dict.fromkeys(atom.name for rule in rules for atom in atoms_of(rule) if atom.name not in parts)
+    through = next((owner(read) for read in reads if name in below([read])), None)
+    if through is not None:
+        tables = (table for table in query.find_all(exp.Table) if table.name.casefold() == through.casefold())
+        raise source.error(
+            f"the view `{name}` would read itself" + (f", through `{through}`" if through != name else ""),
+            next(tables, target),
+            why="a view is what its query gives, and has no rows before",
+            remedy="read tables or other views instead; a query that goes on from its own rows is `with recursive`",
+        )
 
 
 def _make_room(session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText) -> None:

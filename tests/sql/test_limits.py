@@ -172,10 +172,10 @@ def test_first_rows_of_themselves_are_refused() -> None:
     db = lftj.Database()
     db.sql("create table t (a int); create view v as select distinct a from t limit 9")
     db.sql("create view w as select a from v limit 2")
-    with pytest.raises(lftj.Error, match=r"a negative cycle"):
+    with pytest.raises(lftj.Error, match="would read itself, through `w`"):
         db.sql("create or replace view v as select distinct a from w")
     db.sql("create view x as select distinct a from v")
-    with pytest.raises(lftj.Error, match=r"would be derived from itself"):
+    with pytest.raises(lftj.Error, match="would read itself, through `x`"):
         db.sql("create or replace view v as select distinct a from x limit 9")
     assert len(db["w"]) == 0
 
