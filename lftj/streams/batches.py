@@ -9,9 +9,9 @@
     for deltas in circuit.run({"bid": source}): ...            until all sources end
     async for deltas in circuit.run_async({"bid": source}): ...   sources may be asynchronous iterators
 
-A batch is an Arrow table (or whatever a user's iterable gives) for one input at one tick; a column `_weight` of it says
-how often rows are there. Files are read a piece at a time (whole_rows.py): memory does not grow with them. Their rows
-are those that `Database.load` reads in them (text_rows.py).
+A batch is an Arrow table (or whatever a user's iterable gives) for one input at one tick, or None, which is no rows; a
+column `_weight` of it says how often rows are there. Files are read a piece at a time (whole_rows.py): memory does not
+grow with them. Their rows are those that `Database.load` reads in them (text_rows.py).
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ ROWS = 10_000
 PIECE, PAUSE = 1 << 20, 0.2
 # What a followed file gives where nothing has been appended to it.
 NOTHING_YET = object()
+# What stands for the next batch of a source that has ended. None is a batch: one without rows, as `step` takes it.
+ENDED = object()
 
 Types = Mapping[str, str]
 
@@ -226,7 +228,7 @@ def ticks(sources: Mapping[str, Iterator[Any]]) -> Iterator[dict[str, Any]]:
     """What is given at each tick: the next batch of every source that has one, until all have ended."""
     left = dict(sources)
     while left:
-        given = _taken(left, {name: next(source, None) for name, source in left.items()})
+        given = _taken(left, {name: next(source, ENDED) for name, source in left.items()})
         come = {name: batch for name, batch in given.items() if batch is not NOTHING_YET}
         if come:
             yield come
@@ -239,7 +241,7 @@ async def ticks_async(sources: Mapping[str, Any]) -> AsyncIterator[dict[str, Any
     left = {name: aiter(s) if hasattr(s, "__aiter__") else iter(s) for name, s in sources.items()}
     while left:
         batches = {
-            name: await anext(source, None) if hasattr(source, "__anext__") else next(source, None)
+            name: await anext(source, ENDED) if hasattr(source, "__anext__") else next(source, ENDED)
             for name, source in left.items()
         }
         if given := _taken(left, batches):
@@ -249,6 +251,6 @@ async def ticks_async(sources: Mapping[str, Any]) -> AsyncIterator[dict[str, Any
 def _taken(left: dict[str, Any], batches: Mapping[str, Any]) -> dict[str, Any]:
     """The batches that are there; sources without one have ended, and are no longer `left`."""
     for name, batch in batches.items():
-        if batch is None:
+        if batch is ENDED:
             del left[name]
-    return {name: batch for name, batch in batches.items() if batch is not None}
+    return {name: batch for name, batch in batches.items() if batch is not ENDED}

@@ -17,17 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
-from lftj.errors import DataError, MemoryLimitError, ProgramError, TransactionError
-from lftj.io.batch_reader import BatchReader
-from lftj.io.sources import read
+from lftj.errors import DataError, DataWarning, MemoryLimitError, ProgramError, TransactionError
 from lftj.language.terms import check_name, here
 from lftj.progress import Progress
 from lftj.streams import drawing
@@ -41,8 +38,9 @@ from lftj.streams.incremental import incremental
 from lftj.streams.narrow import columns_read
 from lftj.streams.nested import LIMIT, Leave, Nested
 from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
+from lftj.streams.step_rows import StepRows
 from lftj.streams.stream import Stream, stream_of
-from lftj.streams.weighted import WeightedRows, weights_of
+from lftj.streams.weighted import WeightedRows
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
@@ -105,7 +103,7 @@ class Circuit(Loops):
         self._room = Room(Arena(size(memory_limit)), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
-        self._readers: dict[str, BatchReader] = {}  # of each input; made when it first steps
+        self._readers: dict[str, StepRows] = {}  # of each input; made when it first steps
         self._ticks = 0
         self._whole: list[str] = []
         self._progress = Progress()
@@ -196,9 +194,18 @@ class Circuit(Loops):
     def step(self, inputs: Mapping[str, Any] | None = None) -> dict[str, WeightedRows]:
         """One tick: the values of inputs by name (those not named are zero) to the values of all outputs.
 
-        A value is what `Database.load` reads (rows of weight 1) or `streams.zset(rows, weights)`. Raises `DataError`
-        for bad rows, `EvaluationError` if an operator has no value; then the circuit is as it was.
+        A value is what `Database.load` reads (rows of weight 1, or of that in a column `_weight`), what a step gave, or
+        `streams.zset(rows, weights)`. Of other columns that are passed over a `DataWarning` tells once. Raises
+        `DataError` for bad rows, `EvaluationError` if an operator has no value; then the circuit is as it was.
         """
+        with self._lock:  # notes are of the last step
+            made = self._step(inputs)
+            notes = [reader.note for reader in self._readers.values() if reader.note]
+        for note in notes:
+            warnings.warn(note, DataWarning, stacklevel=2)
+        return made
+
+    def _step(self, inputs: Mapping[str, Any] | None) -> dict[str, WeightedRows]:
         with self._lock:
             if self._stepping:
                 raise TransactionError(
@@ -256,13 +263,14 @@ class Circuit(Loops):
         """Step over batches of sources by input until all end; gives what each step gives.
 
         A source is a file (.ndjson, .csv, .tsv, .parquet, .arrow), an Arrow stream, a frame, or an iterable of batches.
+        A batch is what `step` takes; columns beyond those of the input are passed over without a word.
         `rows`: at most so many of a file or frame at a time. `follow`: wait for what is appended to text files. A step
         that fails raises, and the circuit is as it was before it.
         """
         given = by_input("sources", sources).items()
         started = {name: self._batches(name, source, rows, follow) for name, source in given}
         for values in ticks(started):
-            yield self.step(values)
+            yield self._step(values)
 
     async def run_async(
         self, sources: Mapping[str, Any], *, rows: int = ROWS
@@ -273,7 +281,7 @@ class Circuit(Loops):
             for name, source in sources.items()
         }
         async for given in ticks_async(started):
-            yield await asyncio.to_thread(self.step, given)
+            yield await asyncio.to_thread(self._step, given)
 
     def _batches(self, name: str, source: Any, rows: int, follow: bool) -> Iterator[Any]:
         self._check_inputs([name])
@@ -325,9 +333,11 @@ class Circuit(Loops):
         if self._states is None:
             read_of = columns_read(self._graph)
             self._readers = {
-                name: BatchReader(Schema(name, node.columns), self._room.symbols, read_of[name])
+                name: StepRows(Schema(name, node.columns), self._room.symbols, read_of[name])
                 for name, node in self._graph.inputs.items()
             }
+        for reader in self._readers.values():
+            reader.note = ""
         return {name: self._coded(node, inputs.get(name)) for name, node in self._graph.inputs.items()}
 
     def _check_inputs(self, names: Iterable[str]) -> None:
@@ -349,15 +359,7 @@ class Circuit(Loops):
         if isinstance(rows, FromFile):
             with rows.told():
                 return self._coded(node, rows.table)
-        reader = self._readers[node.operator.name]
-        if isinstance(rows, WeightedRows):
-            return rows.coded(reader.schema, self._room.symbols)
-        rows, weights = weights_of(rows)
-        codes = reader.read(rows)
-        if codes is None:
-            loaded = read(rows, reader.schema, self._room.symbols, only=reader.only, apart=False)
-            codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
-        return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
+        return self._readers[node.operator.name].coded(rows)
 
 
 class NestedCircuit(Loops):

@@ -162,31 +162,6 @@ class WeightedRows(Tabular):
         return html.shown(html.title(self._title()), table, html.more(len(self) - SHOWN_ROWS))
 
 
-def weights_of(rows: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:
-    """(rows without their column `_weight`, the weights); as they are, and None, if they have none.
-
-    `DataError` if a weight is no integer.
-    """
-    import_name = type(rows).__module__.partition(".")[0]
-    if import_name not in ("pyarrow", "pandas", "polars"):
-        return rows, None
-    import pyarrow as pa
-
-    table = rows if isinstance(rows, pa.Table | pa.RecordBatch) else None
-    if table is None and hasattr(rows, "columns") and WEIGHT in list(rows.columns):
-        table = pa.table(rows)
-    if table is None or WEIGHT not in table.schema.names:
-        return rows, None
-    column = table.column(WEIGHT)
-    if column.null_count or not pa.types.is_integer(column.type):
-        raise DataError(
-            f"the column `{WEIGHT}` is of type {column.type}" + (", with nulls" if column.null_count else ""),
-            why="it says how often each row is there",
-            remedy="give an integer for every row, or leave the column out",
-        )
-    return table.drop_columns([WEIGHT]), as_weights(column.to_numpy(zero_copy_only=False))
-
-
 def as_weights(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Integers of any type as weights. `DataError` if one is beyond int64."""
     if values.dtype.kind == "u" and len(values) and values.max() >= 1 << 63:
