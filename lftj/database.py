@@ -54,7 +54,6 @@ from lftj.explain.bytes_held import bytes_held
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
 from lftj.io.read_options import ReadOptions
-from lftj.io.sources import read
 from lftj.join.run import Limits
 from lftj.language import ast
 from lftj.language.builder import Program
@@ -293,14 +292,16 @@ class Database(InFile):
         refused. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are loaded
         and the bad ones returned (and kept in `db.rejects[name]`). Two values, or rows, for one key raise
         `KeyConflictError`, and what breaks a constraint `ConstraintError`, both `DataError`s. Of a bag each row of the
-        source is one copy more.
+        source is one copy more, or as many as it says in the bag's last column, if it names that.
         """
+        from lftj.io.named_columns import read_facts
+
         with self._alone("load"):
             relation = self._stored(name)
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"), self._journal.load(name) as given:
                 options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
-                loaded = read(source, relation.given, self._symbols, options)
+                loaded = read_facts(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 state = self._constrained(self._state.with_facts(name, facts))
@@ -340,7 +341,7 @@ class Database(InFile):
         from lftj.io.change_feed import FeedReader, follow
 
         with self._alone("load_changes"):
-            schema = self._stored(name).given
+            schema = self._stored(name).schema
             refuse_rows(self._state, name)
         options = ReadOptions(columns, delimiter, header, quoting, "raise", extra, format)
         reader = FeedReader(schema, self._symbols, op, tx, options)

@@ -188,7 +188,7 @@ class Evaluator:
         """
         if clause.threshold is not None:
             atoms = tuple(
-                replace(atom, args=tuple(Var(f"_{n}.{i}", arg.type) for i, arg in enumerate(atom.args)))
+                replace(atom, args=tuple(arg and Var(f"_{n}.{i}", arg.type) for i, arg in enumerate(atom.args)))
                 for n, atom in enumerate(clause.atoms)
             )
             reads = replace(clause, head_args=(), atoms=atoms, compares=(), aggregate=None, threshold=None)

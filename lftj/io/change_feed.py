@@ -12,6 +12,9 @@ What `op` may say (in any case), and of which rows:
     update u  upsert =           it is the row of its key from now on; where there is a key only
     delete d  erase              the row goes; where there is a key whatever that has
 
+Of a bag each row is one copy, or as many as the feed says in a column of the name of the bag's last one, as the bag's
+differences do (named_columns.py).
+
 A feed is *read* into codes, *cut* into commits, and each commit is a transaction of its own, in the order of the feed.
 With `tx=` a commit is a run of rows with one value in that column, else `batch_rows` rows. What is at hand as a whole
 (a file, a frame, a list) is read and checked before the first commit. Of an iterator, which may never end, `batch_rows`
@@ -33,13 +36,15 @@ import numpy.typing as npt
 from lftj import arguments
 from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError
-from lftj.io.find_files import find, is_paths
+from lftj.io.find_files import is_paths
+from lftj.io.named_columns import names_copies, readable_again, without_bag
 from lftj.io.read_options import ReadOptions
 from lftj.io.rejects import BadRowsError, Rejects
 from lftj.io.sources import read
 from lftj.io.staging import Loaded
 from lftj.progress import Progress
-from lftj.store.change import ERASE, INSERT, UPSERT, Batch
+from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch
+from lftj.store.copies import with_copies
 from lftj.values.faults import shown
 from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
@@ -78,21 +83,24 @@ class ChangeReport:
 
 
 class FeedRows(NamedTuple):
-    """Rows int64[arity, n] of a feed: `kinds`, whether they come or go; `keyed`, whether keys count; codes of `tx`."""
+    """Rows int64[arity, n] of a feed: `kinds`, whether they come or go; `keyed`, whether keys count; codes of `tx`.
+
+    `counted`: the last row holds how many copies come or go, of a bag; else of a bag it is one of each.
+    """
 
     rows: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int8]
     keyed: npt.NDArray[np.bool_]
     tx: npt.NDArray[np.int64] | None
+    counted: bool = False
 
     def __len__(self) -> int:
         return len(self.kinds)
 
     def part(self, lo: int, hi: int) -> FeedRows:
         """The rows in [lo, hi)."""
-        return FeedRows(
-            self.rows[:, lo:hi], self.kinds[lo:hi], self.keyed[lo:hi], None if self.tx is None else self.tx[lo:hi]
-        )
+        tx = None if self.tx is None else self.tx[lo:hi]
+        return FeedRows(self.rows[:, lo:hi], self.kinds[lo:hi], self.keyed[lo:hi], tx, self.counted)
 
     def then(self, other: FeedRows) -> FeedRows:
         """These and others."""
@@ -102,10 +110,14 @@ class FeedRows(NamedTuple):
             np.concatenate([self.kinds, other.kinds]),
             np.concatenate([self.keyed, other.keyed]),
             tx,
+            self.counted,
         )
 
     def batches(self) -> Iterator[Batch]:
         """The same as batches of a transaction: runs of rows that are named, and of rows whose keys are."""
+        if self.counted:
+            yield Batch(with_copies(self.rows[:-1], len(self), self.rows[-1] * self.kinds), len(self), COPIES)
+            return
         edges = np.flatnonzero(np.diff(self.keyed)) + 1
         for lo, hi in zip([0, *edges.tolist()], [*edges.tolist(), len(self)], strict=True):
             rows = np.ascontiguousarray(self.rows[:, lo:hi])
@@ -124,20 +136,26 @@ class Committing(Protocol):
 
 
 class FeedReader:
-    """Reads a feed of one relation, in one piece or several. `notes`: what was passed over, in words."""
+    """Reads a feed of one relation, in one piece or several. `notes`: what was passed over, in words.
+
+    A feed of a bag may name its last column too, as the bag's differences do: then it says of each row how many copies
+    come or go. Whether it does is known of the first piece.
+    """
 
     def __init__(self, schema: Schema, symbols: SymbolTable, op: str, tx: str | None, options: ReadOptions) -> None:
-        self._schema, self._symbols, self.options = schema, symbols, options
+        self._given, self._symbols, self.options = schema.given, symbols, options
+        self._schema = schema  # of what is read, once `_counted` is known
+        self._counted: bool | None = None if schema.bag else False
         self._beside = [op] if tx is None else [op, tx]
         for name, column in zip(("op", "tx"), self._beside, strict=False):
             arguments.text(
                 name, column, "it is the name of a column of the source", f'give a name such as `{name}="op"`'
             )
-            if column in schema.names or column == tx == op:
+            if column in self._given.names or column == tx == op:
                 raise arguments.refused(
                     name,
                     column,
-                    f"{schema} has a column of that name" if column in schema.names else "op is that one",
+                    f"{self._given} has a column of that name" if column in self._given.names else "op is that one",
                     "rename the column of the source, and name that",
                 )
         if options.columns is not None and isinstance(options.columns, dict):
@@ -149,18 +167,35 @@ class FeedReader:
 
     def read(self, source: Any, first: int) -> FeedRows:
         """The changes of a piece of the feed whose first row has the number `first`."""
+        if self._counted is None:
+            self._counted = names_copies(source, self._schema, self.options, self._beside)
+            self._schema = without_bag(self._schema) if self._counted else self._given
         loaded = self._loaded(source)
         if loaded.note:
             self.notes.append(loaded.note)
         n = self._schema.arity
         assert self._kinds is not None, "how it is read is known once it was"
         kinds, keyed = self._ops(loaded.columns[n], self._kinds[0], first)
+        if self._counted:
+            self._check_copies(loaded.columns[n - 1], first)
         columns = [
             self._interned(codes) if in_dictionary(type) else codes
             for codes, type in zip(loaded.columns, self._schema.types, strict=False)
         ]
         rows = np.stack(columns) if columns else np.empty((0, loaded.rows), np.int64)
-        return FeedRows(rows, kinds, keyed, loaded.columns[n + 1] if len(self._beside) > 1 else None)
+        tx = loaded.columns[n + 1] if len(self._beside) > 1 else None
+        return FeedRows(rows, kinds, keyed, tx, bool(self._counted))
+
+    def _check_copies(self, copies: npt.NDArray[np.int64], first: int) -> None:
+        """Refuse numbers of copies of which none come or go: `op` says which of the two it is."""
+        if len(copies) and copies.min() < 1:
+            row = int(np.argmax(copies < 1))
+            raise FeedError(
+                f"`{self._schema.names[-1]}` is {copies[row]}",
+                row=first + row,
+                why=f"it says how many copies of the row come or go, and `{self._beside[0]}` which of the two",
+                remedy="give 1 or more, or leave the column out: each row is one copy then",
+            )
 
     def _loaded(self, source: Any) -> Loaded:
         """The source with `op` and `tx` read as what they are: the first kinds of columns that fit."""
@@ -225,7 +260,7 @@ class FeedReader:
         meant = []
         for number, code in enumerate(distinct.tolist()):
             value = self._texts.value(code, kind)
-            found = meaning(str(value), self._schema)
+            found = meaning(str(value), self._given)
             if isinstance(found, str):
                 row = first + int(np.argmax(at == number))
                 raise FeedError(
@@ -320,7 +355,7 @@ def _read(reader: FeedReader, source: Any, piece_rows: int, start: int) -> Itera
     elif not is_paths(source) and hasattr(source, "__next__"):
         pieces = iter(lambda: list(islice(source, piece_rows)), [])
     else:
-        changes = reader.read(_kept(source, reader.options), 0)
+        changes = reader.read(readable_again(source, reader.options), 0)
         if start > len(changes):
             raise arguments.refused(
                 "start", start, f"the feed has {len(changes):,} rows", "give an offset of this feed"
@@ -339,17 +374,6 @@ def _read(reader: FeedReader, source: Any, piece_rows: int, start: int) -> Itera
             yield reader.read(rest, row - rows + skipped)
         except BadRowsError as error:
             raise _moved(error, row - rows + skipped) from None
-
-
-def _kept(source: Any, options: ReadOptions) -> Any:
-    """The source as something that can be read again, with other kinds for `op` and `tx`."""
-    if is_paths(source):
-        return find(source, options.delimiter, options.format)
-    if hasattr(source, "__arrow_c_stream__") and type(source).__module__.partition(".")[0] not in ("pandas", "polars"):
-        import pyarrow as pa
-
-        return source if isinstance(source, pa.Table) else pa.table(source)
-    return source
 
 
 def _moved(error: BadRowsError, by: int) -> BadRowsError:
