@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import lftj
 from lftj.cli.outcome import UsageError
 from lftj.cli.program_file import read_program
+from lftj.cli.settings import by_name
 from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.preflight import missing, session, submitted
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from spark_bridge.local_query import LocalQuery
     from spark_bridge.spark_query import SparkQuery
 
+# What to do about an option that is given twice for a relation.
+_FOLDER = "put the files into one folder, as Parquet, and name that"
+_ONCE = {"input": _FOLDER, "changes": _FOLDER, "delta": "leave one of them out", "output": "leave one of them out"}
 PROGRAM_REFUSED, USAGE, DATA_REFUSED, FOUND, INTERRUPTED = 1, 2, 3, 4, 130
 
 
@@ -244,6 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _done(given: argparse.Namespace) -> int:
     try:
+        for option in ("input", "changes", "delta", "output"):
+            if isinstance(pairs := getattr(given, option, None), list):
+                by_name(f"--{option}", pairs, remedy=_ONCE[option])
         if given.processes is not None:
             told, code = _run(None, given)
         else:

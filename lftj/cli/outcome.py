@@ -7,13 +7,15 @@ keeps its traceback.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from enum import IntEnum
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from lftj.errors import (
     DatabaseFileError,
@@ -65,15 +67,39 @@ class UsageError(Error):
     """The command line asks for something that cannot be done."""
 
 
+class _Closed(io.TextIOBase):
+    """Stands in for a stdout that is closed, which Python has none for: what is written there is an error.
+
+    So no command has to look, and one that writes nothing runs as ever.
+    """
+
+    def write(self, text: str) -> int:
+        raise self._error()
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """The stream of bytes behind it."""
+        raise self._error()
+
+    def _error(self) -> DataError:
+        return DataError(
+            "stdout is closed",
+            why="what is to be written there has nowhere to go",
+            remedy="write to a file, or leave stdout open",
+        )
+
+
 def outcome_of(command: Callable[[], int]) -> int:
     """Run `command`, tell what it raises, return the exit code."""
+    if sys.stdout is None:
+        with redirect_stdout(_Closed()):
+            return outcome_of(command)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = lambda message, *_: say(worded(f"lftj: warning: {message}"))
             code = command()
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt as stop:
         say(" at ".join(["lftj: interrupted", *getattr(stop, "__notes__", ())[:1]]))
         return Code.INTERRUPTED

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from lftj.cli.outcome import Code, UsageError
 from lftj.cli.print_answers import ARROW, FORMS
 from lftj.cli.program_file import STDIN, checked, is_sql
-from lftj.cli.settings import Settings, check_folders, database
+from lftj.cli.settings import Settings, by_name, check_folders, database
 from lftj.errors import ProgramError
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.parse import parse_query
@@ -45,7 +45,7 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
     `parameters`: `name=value` for those of the queries.
     """
     _check(given, form)
-    values = dict(_parameter(text) for text in parameters)
+    values = by_name("-p", map(_parameter, parameters))
     *texts, named = given
     settings = replace(settings, program=named)
     if is_sql(named) or all(map(_SQL.match, texts)):

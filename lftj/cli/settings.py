@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lftj import arguments
 from lftj.cli.outcome import UsageError, say, worded
@@ -19,6 +19,8 @@ from lftj.language.options import VALUES, WHY, listed
 if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.language.clause import CheckedProgram, Directive
+
+Value = TypeVar("Value")
 
 # Of a limit: an empty program with a few relations takes some 20,000 bytes of pages, and a page of rows thousands more.
 LEAST_BYTES = 64_000
@@ -60,12 +62,28 @@ class Settings:
             if timeout is None
             else seconds_of("--timeout", timeout, what="a number of seconds", such_as="60 or 0.5"),
             None if memory_limit is None else _bytes(memory_limit),
-            dict(_key_order(text) for text in key_orders or ()),
-            dict(_option("maintain", text) for text in maintain or ()),
-            dict(_option("granularity", text) for text in granularity or ()),
+            by_name("--key-order", map(_key_order, key_orders or ())),
+            by_name("--maintain", (_option("maintain", text) for text in maintain or ())),
+            by_name("--granularity", (_option("granularity", text) for text in granularity or ())),
             no_warn,
             _threads(jobs),
         )
+
+
+def by_name(
+    option: str, given: Iterable[tuple[str, Value]], *, remedy: str = "leave one of them out"
+) -> dict[str, Value]:
+    """What an option that may be repeated says, by the name that each begins with; `UsageError` if one comes twice."""
+    found: dict[str, Value] = {}
+    for name, value in given:
+        if name in found:
+            raise UsageError(
+                f"{option} {name}=... is given twice",
+                why="it may be repeated for other names; of two that say different things one would be lost",
+                remedy=remedy,
+            )
+        found[name] = value
+    return found
 
 
 def _threads(text: str) -> int:
@@ -140,8 +158,22 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
     from lftj.database import Database
 
     db = Database(memory_limit=settings.memory_limit, threads=settings.threads, path=settings.database)
-    if db._has_program(program.program):
-        return db
+    if not db._has_program(program.program):
+        _add_rules(db, settings, program)
+    elif settings.key_orders or settings.maintain or settings.granularity:
+        option = next((option for option in VALUES if getattr(settings, option)), "key-order")
+        db.close()
+        _add_rules(Database(), settings, program)  # what is wrong with them in themselves comes first
+        raise UsageError(
+            f"--{option} comes too late for {settings.database}",
+            why="the file has the program already, with the plans and strategies that it was made with",
+            remedy=f"leave --{option} out, or give --database a new file",
+        )
+    return db
+
+
+def _add_rules(db: Database, settings: Settings, program: CheckedProgram) -> None:
+    """Add the rules of a program, with what the options say of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they have just been told
         try:
@@ -157,7 +189,6 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
                 raise
             what = error.what.replace(f"`{option}`", "it")
             raise UsageError(f"--{option}: {what}", where=error.where, why=error.why, remedy=error.remedy) from None
-    return db
 
 
 def check_folders(settings: Settings, output: str, directives: Sequence[Directive]) -> None:

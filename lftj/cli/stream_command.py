@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.settings import by_name
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.io.json_text import json_values
 from lftj.streams.circuit import Circuit
@@ -26,7 +27,7 @@ from lftj.values.type_table import type_of
 def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, stats: bool) -> int:
     """Step the circuit of a Python file over its inputs, and print what it gives."""
     circuit = _circuit(program)
-    sources = dict(_input(given) for given in inputs)
+    sources = by_name("--input", map(_input, inputs), remedy="put the rows into one file: one after the other")
     if not rows.isdecimal() or int(rows) < 1:
         raise UsageError(
             f"--rows {rows} is no number of rows", why="it says how many rows are a step", remedy="give it from 1 on"

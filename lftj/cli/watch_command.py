@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.language.clause import CheckedProgram, Directive
     from lftj.results.relation import Relation
+    from lftj.transaction import Transaction
 
 # Looks after which a file is read even if it never rests: one that is appended to all the time.
 RESTLESS = 10
@@ -125,7 +126,12 @@ class _Watch:
         facts = self._read(program, [directive.relation for directive in self.inputs.values()])
         db = database(self.settings, program)
         for name, rows in facts.items():
-            db.load(name, rows.arrow())
+            if not rows._schema.bag:
+                db.load(name, rows.arrow())
+        with db.transaction(timeout=self.settings.timeout) as tx:
+            for name, rows in facts.items():
+                if rows._schema.bag:
+                    _count(tx, name, rows)
         db.evaluate(timeout=self.settings.timeout)
         before, self.running = self.running, _Running(program, db, facts)
         lines = list(_differences(before.db if before else None, db))
@@ -160,11 +166,25 @@ class _Watch:
         facts = self._read(running.program, names)
         with running.db.transaction(timeout=self.settings.timeout) as tx:
             for name, rows in facts.items():
+                if rows._schema.bag:
+                    _count(tx, name, running.facts[name], gone=True)
+                    _count(tx, name, rows)
+                    continue
                 tx.erase(name, running.facts[name].arrow())
                 tx.insert(name, rows.arrow())
         running.facts |= facts
         text, erased, inserted = delta_text(tx, shown_relations(running.db))
         return text if erased or inserted else None
+
+
+def _count(tx: Transaction, name: str, rows: Relation, *, gone: bool = False) -> None:
+    """Let a bag have as many copies of some rows as they say, or none of them: facts of the text are among them."""
+    table = rows.arrow()
+    if gone:
+        import pyarrow as pa
+
+        table = table.set_column(len(table.schema) - 1, table.schema[-1], pa.array([0] * len(table), pa.int64()))
+    tx.upsert(name, table)
 
 
 def _is_fact_of(item: ast.Item, relations: set[str]) -> bool:
