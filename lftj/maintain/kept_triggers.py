@@ -142,7 +142,7 @@ class KeptTriggers:
         following = FOLLOWED_BY_TRIGGERS + rows * (EVENT + EVENT_STEP * self.steps_per_event())
         if following <= ANEW:  # no evaluation takes less
             return Cost(RowCount(rows, ""))
-        if not all([len(step.after[atom.predicate]) for atom in self.clauses[0].atoms]):
+        if not all(len(step.after[atom.predicate]) for atom in self.clauses[0].atoms):
             return Cost(CostComparison(rows, following, ANEW))  # nothing is left to join
         anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
         for name, many in self.orders:
