@@ -96,6 +96,7 @@ def _give_up(step: Step, heads: Heads, kept: Kept, compared: CostComparison, est
     if estimated is not None:
         costs.learn(kept.strategy, estimated, FARTHEST * estimated.following)
     costs.refuse(kept.strategy, compared._replace(following=2.0 * compared.anew))
+    costs.abandon(kept.strategy)
 
 
 def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason, CostComparison | None]:

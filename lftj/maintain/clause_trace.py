@@ -159,6 +159,13 @@ class _Upkeep:
             at += (arity + 2) * m
         return np.concatenate(parts, dtype=np.int64)
 
+    def steps(self) -> int:
+        """What the change took so far."""
+        at, control = trace_update.CURSOR_AT, self.walk.control
+        looked = self.cells[at + change_oracle.LOOKS] + self.cells[at + change_oracle.READS]
+        repaired = self.cells[trace_update.REPAIR_AT + repair.STEPS]
+        return int(looked + repaired + control[cells.STEPS] + control[cells.LANDED])
+
     def grow(self) -> None:
         """Make room where there is none."""
         cursor = self.cells[trace_update.CURSOR_AT :]
@@ -219,7 +226,7 @@ class ClauseTrace(Trace):
         self._ranks, self.saw_undefined = ranks, False
         self._sizes = {"page_rows": page_rows, "dir_rows": dir_rows}
         self._recording_room = room or RECORDING_ROOM
-        self.most = NO_END
+        self.most = self.patience = NO_END  # steps of recording, and of following a change
         self.ranges: Ranges = {}
         self.counters = Counters()
         self.orders = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
@@ -298,7 +305,10 @@ class ClauseTrace(Trace):
     def maintain(
         self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits
     ) -> Maintained:
-        """What the `changes`, which lead from `old` to `new`, do to the clause. The trace stays as it is."""
+        """What the `changes`, which lead from `old` to `new`, do to the clause. The trace stays as it is.
+
+        Raises `Overdue` when that has taken more steps than `patience`.
+        """
         keys = [
             (d, change.low.item(level), change.high.item(level))
             for order, change in changes.items()
@@ -329,18 +339,9 @@ class ClauseTrace(Trace):
         except BaseException:
             self._upkeep = None
             raise
-        control = upkeep.walk.control
-        at = trace_update.CURSOR_AT
-        steps = (
-            upkeep.cells[at + change_oracle.LOOKS]
-            + upkeep.cells[at + change_oracle.READS]
-            + upkeep.cells[trace_update.REPAIR_AT + repair.STEPS]
-            + control[cells.STEPS]
-            + control[cells.LANDED]
-        )
-        surgeries = int(upkeep.cells[at + change_oracle.SURGERIES])
+        surgeries = int(upkeep.cells[trace_update.CURSOR_AT + change_oracle.SURGERIES])
         saw_undefined = self.saw_undefined or bool(upkeep.walk.cell[expression_vm.NO_VALUE])
-        return Maintained(erased, inserted, staged, indexes, ranges, int(steps), surgeries, saw_undefined)
+        return Maintained(erased, inserted, staged, indexes, ranges, upkeep.steps(), surgeries, saw_undefined)
 
     def _holds(self, s: int, ranges: Ranges) -> bool:
         known = {d: r for d, r in ranges.items() if r is not None}
@@ -379,6 +380,8 @@ class ClauseTrace(Trace):
                     if side.room < MOST_ROOM and self.room == LEAST_ROOM:
                         side.give(4 * side.room)
             limits.look(0)
+            if upkeep.steps() > self.patience:
+                raise Overdue
 
     def site_name(self, s: int) -> str:
         """The site as `explain` and `memory` name it: relation, key order, variable."""

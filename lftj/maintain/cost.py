@@ -165,7 +165,8 @@ class HeadCosts:
 
     def learn(self, strategy: str, compared: CostComparison, took: float) -> None:
         """Following a change took so many nanoseconds; `compared`: as it was estimated, uncorrected."""
-        ratio, size = within(took / compared.following), size_of(compared.rows)
+        # Too long is believed however long, the second time: a trace took 8 s where 0.02 were expected, for ever.
+        ratio, size = max(1 / FARTHEST, took / compared.following), size_of(compared.rows)
         known = self.paces.setdefault(strategy, {})
         if size in known:
             known[size].learn(ratio)
@@ -197,6 +198,11 @@ class HeadCosts:
             return False
         self.dear *= FORGOTTEN
         return True
+
+    def abandon(self, strategy: str) -> None:
+        """Following was given up in its midst: if it was turned to, the other of deltas and traces was better."""
+        if self.favoured == strategy:
+            self.favoured, self.regret, self.turns, self.dear = OTHER[strategy], 0.0, self.turns + 1, 0.0
 
     def refuse(self, strategy: str, compared: CostComparison) -> None:
         """Following was not worth it, by the corrected comparison."""

@@ -28,7 +28,7 @@ from lftj.join.run import NO_END, Limits, Overdue
 from lftj.language.clause import Clause, Var
 from lftj.maintain.clause_delta import ClauseDelta, Followed
 from lftj.maintain.clause_trace import ClauseTrace, Maintained
-from lftj.maintain.cost import MANY, SEEK, RebuildCost, following
+from lftj.maintain.cost import MAINTENANCE_STEP, MANY, SEEK, RebuildCost, following
 from lftj.maintain.report import CostComparison, Reason, RuleWork, amount
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
@@ -229,11 +229,11 @@ class KeptDerivations:
         staged = StagedDerivations(
             self.strategy, why, {}, {}, kept=self, derivations=self, head=head, after=step.after, support=self.support
         )
-        # The steps of deltas after which the head is rather evaluated: that would be done by then. What is declared is
-        # followed however long it takes.
+        # The steps after which the head is rather evaluated: that would be done by then. What is declared is followed
+        # however long it takes.
         most = NO_END
-        if self.by_delta and isinstance(why, CostComparison):
-            most = max(overdue.FLOOR, int(why.anew / SEEK))
+        if isinstance(why, CostComparison):
+            most = max(overdue.FLOOR, int(why.anew / (SEEK if self.by_delta else MAINTENANCE_STEP)))
         try:
             erased, inserted = self._bindings(step, staged, limits, most)
             change = self._change(step, head, staged, erased, inserted)
@@ -244,7 +244,8 @@ class KeptDerivations:
             staged.discard()
             rows, steps = self.changed(step.changes)
             estimated = f"{steps * self.cost_correction:,.0f} estimated for {amount(rows, 'changed row')}"
-            raise Declined(f"deltas were abandoned after {most:,} steps, {estimated}") from None
+            what = "deltas were" if self.by_delta else "its trace was"
+            raise Declined(f"{what} abandoned after {most:,} steps, {estimated}") from None
         except BaseException:
             staged.discard()
             raise
@@ -260,7 +261,7 @@ class KeptDerivations:
     ) -> tuple[list[Rows], list[Rows]]:
         """The bindings int64[width, n] of all rules that go, and those that come.
 
-        Raises `Overdue` if deltas take more steps than `most`.
+        Raises `Overdue` if they take more steps than `most`.
         """
         erased: list[Rows] = []
         inserted: list[Rows] = []
@@ -270,8 +271,11 @@ class KeptDerivations:
             if not changed:
                 continue
             began = time.perf_counter()
+            left = most if most == NO_END else max(1, most - staged.steps)
             if isinstance(trace, ClauseDelta):
-                trace.most = most if most == NO_END else max(1, most - staged.steps)
+                trace.most = left
+            for part in trace.parts:
+                part.patience = left
             old, new = step.versions(trace.orders)
             result = trace.maintain(old, new, changed, limits)
             staged.maintained.append((trace, result))

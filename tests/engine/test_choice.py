@@ -122,6 +122,23 @@ def known() -> HeadCosts:
     return HeadCosts(Heads("h", ("h",), (), (), recursive=False))
 
 
+def test_what_was_turned_to_and_given_up_is_turned_from() -> None:
+    costs = known()
+    costs.favoured, costs.dear = "trace", 7.0
+    costs.abandon("delta")
+    assert (costs.favoured, costs.dear) == ("trace", 7.0)
+    costs.abandon("trace")
+    assert (costs.favoured, costs.dear, costs.turns) == ("delta", 0.0, 1)
+
+
+def test_what_takes_far_too_long_twice_is_believed() -> None:
+    """A trace that took 350 times its estimate was taken for one of 8 times, which was less than evaluating."""
+    costs, compared = known(), CostComparison(1_000, 3e6, 160e6)
+    for _ in range(2):
+        costs.learn("trace", compared, 8e9)
+    assert costs.corrected("trace", compared).following == pytest.approx(8e9)
+
+
 def test_what_took_long_once_is_tried_again() -> None:
     """The first change that is followed may compile kernels; a slow one later may have been disturbed."""
     assert Pace(8.0).ratio == 1.0

@@ -1,4 +1,4 @@
-"""Deltas whose changed rows take part in far more derivations than was estimated are given up for an evaluation."""
+"""Deltas, and traces, that changed rows concern in far more steps than was estimated are given up for an evaluation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 import lftj
 from lftj.evaluate import evaluator, overdue
-from lftj.maintain import choose
+from lftj.maintain import choose, derivations
 
 pytestmark = pytest.mark.jit_only
 
@@ -44,6 +44,30 @@ def test_they_are_given_up(arcs: int, out: int, threads: int, monkeypatch: pytes
         tx.erase("e", [(6_000_000, 7_000_000)])
     assert tx.stats["heads"]["r"]["strategy"] == "delta"
     assert set(tx.delta["r"].erased) == {(5_000_000, 7_000_000)}
+
+
+def test_traces_are_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TPC-H's query 9 turned from deltas to a trace: each 1,000 changed rows took 8 s from then on, deltas 0.01."""
+    monkeypatch.setattr(choose, "LOATH", 1e9)
+    monkeypatch.setattr(derivations, "MAINTENANCE_STEP", 1e9)
+    monkeypatch.setattr(overdue, "FLOOR", 1_000)
+    db = lftj.Database(".decl e(a:number, b:number)")
+    db.rules("r(x, z) :- e(x, y), e(y, z).", granularity={"r": "node"})
+    db.load("e", [*APART, *((1, 10 + i) for i in range(2_000))])
+    assert len(db["r"]) == 0
+    for i in range(3):
+        with db.transaction() as tx:
+            tx.insert("e", [(4_000_000 + 2 * i, 4_500_001 + 2 * i)])
+    assert tx.stats["heads"]["r"]["strategy"] == "trace"
+    arcs = [(3_000_000 + i, 1) for i in range(60)]
+    for change, rows in (("insert", 60 * 2_000), ("erase", 0)):
+        with db.transaction() as tx:
+            getattr(tx, change)("e", arcs)
+        assert len(db["r"]) == rows
+        assert len(getattr(tx.delta["r"], "inserted" if rows else "erased")) == 60 * 2_000
+        if rows:
+            assert tx.stats["heads"]["r"]["strategy"] == "recompute"
+            assert "its trace was abandoned after 1,000 steps" in tx.stats["heads"]["r"]["why"]
 
 
 def test_they_go_on_where_they_are_declared() -> None:
