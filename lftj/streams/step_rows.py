@@ -34,6 +34,7 @@ class StepRows:
 
     def __init__(self, schema: Schema, symbols: SymbolTable, only: frozenset[int]) -> None:
         self.schema, self._symbols, self._only = schema, symbols, only
+        self._names = schema.names
         self._batches = BatchReader(schema, symbols, only)
         self._weighted = replace(schema, columns=(*schema.columns, Column(WEIGHT, "number")))
         self._told: set[str] = set()
@@ -42,12 +43,17 @@ class StepRows:
 
     def coded(self, rows: Any) -> ZSet:
         """The rows of anything that `Database.load` reads, with their weights."""
+        kind = type(rows)
         if isinstance(rows, WeightedRows):
             return rows.coded(self.schema, self._symbols)
-        rows = readable_again(rows)
-        if WEIGHT in self.schema.names:  # a column of the user's own
+        if kind is list and rows and type(rows[0]) in (tuple, list):
+            return self._read(rows, None)  # rows have no names; many steps are given a few
+        of_arrow = kind.__module__.partition(".")[0] == "pyarrow"
+        if not (of_arrow and hasattr(rows, "num_columns")):
+            rows = readable_again(rows)
+        if WEIGHT in self._names:  # a column of the user's own
             return self._read(rows, None)
-        if type(rows).__module__.partition(".")[0] == "pyarrow":
+        if of_arrow:
             return self._read(*weights_of(rows))
         if names_column(rows, WEIGHT, self._weighted, positions=True):
             return self._read_weighted(rows)
