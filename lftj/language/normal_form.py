@@ -5,7 +5,7 @@
 
 A negated comparison is its opposite, a double negation vanishes, a negated disjunction is the conjunction of the
 negations, a negated conjunction the disjunction of the negations (de Morgan). A negated conjunction with variables of
-its own says that there are none for which it holds, and stays whole:
+its own says that there are none for which it holds, and stays whole, as does one with wildcards and comparisons:
 
     p(x) :- a(x), !(b(x, y), c(y)).
       ->   a(x), not exists y: b(x, y), c(y)
@@ -97,14 +97,17 @@ def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Al
             continue
         (group,) = literal.literal.alternatives
         marks = [part for part in group if lets_null_match(part)]
-        if len(group) - len(marks) == 1:  # it is there in order to stay whole
+        conditions = [part for part in group if part not in marks]
+        if len(conditions) == 1:  # it is there in order to stay whole
             continue
         others = (*outside, *literals[:at], *literals[at + 1 :])
         if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
             continue  # only in it null matches null
+        if any(map(_has_wildcard, group)) and any(isinstance(part, ast.Comparison) for part in conditions):
+            continue  # a wildcard is a variable of its own; taken apart, a comparison would have to have a value
         shared = {variable.name for variable in open_variables(others)}
         if all(variable.name in shared for variable in open_variables(group)):
-            options = _any_of(_literal(part, True, under) for part in group if part not in marks)
+            options = _any_of(_literal(part, True, under) for part in conditions)
             return [
                 literals[:at] + tuple(_with_marks(part, marks) for part in option) + literals[at + 1 :]
                 for option in options

@@ -487,6 +487,10 @@ def test_a_query_with_the_value_whose_code_is_null_is_refused(type: str, extreme
         ("n(_z, x), e(_)", [None, 9]),  # null in `z` is a row all the same
         ("n(z, x), is_null(z)", [None, 9]),
         ("is_null(x), e(z), z = 1", [7, 9]),
+        ("e(z), x > z + 6", [None, 7]),
+        ("e(_z), x > 7", [None, 7]),
+        ("e(_), x > 7", [None, 7]),  # it was taken apart, and false for null
+        ("v(9), x > 7", [7]),  # no variable of its own
         ("r(x, z), !(r(x, w), w > z)", [None, 9]),
         ("r(x, z), !(e(w), w > z, is_null(x))", [None, 9]),
     ],
