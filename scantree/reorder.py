@@ -15,6 +15,7 @@ from scantree._jit import kernel
 from scantree.cursor import column_ranges
 from scantree.layout import DIRS, dir_count, dir_of
 from scantree.memory import Words
+from scantree.radix_sort import sort_words
 from scantree.sort import FEW, pack_column, widths_of, words_for
 
 if TYPE_CHECKING:
@@ -59,5 +60,5 @@ def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndar
     packed = words_for(n)
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         _pack(space.mem, version.root, shape, order, low, bits, packed)
-    packed.sort()
+    sort_words(packed, int(bits.sum()))
     return packed, low, bits

@@ -1,10 +1,10 @@
 """Sorting rows: columns in any order become distinct rows in key order.
 
-All key columns of a row are packed into one uint64 wherever their ranges allow, and that array is sorted, which is
-several times faster than `numpy.lexsort`; of wider rows the first columns are, as many as fit, and the rows that those
-leave alike are sorted by the others (100,000 rows of 16 columns: 2 ms, by lexsort 120). Columns already in order (files
-often are) are recognised in one pass and not sorted. Packing and unpacking are one pass each: done column by column in
-numpy they take three times as long as the sort between them.
+All key columns of a row are packed into one uint64 wherever their ranges allow, and that array is sorted by its digits
+(radix_sort.py), which takes a tenth of `numpy.lexsort`; of wider rows the first columns are, as many as fit, and the
+rows that those leave alike are sorted by the others (60,000 rows of 16 columns: 0.8 ms, by lexsort 70). Columns already
+in order (files often are) are recognised in one pass and not sorted. Packing and unpacking are one pass each: done
+column by column in numpy they take many times as long as the sort between them.
 
 Every thread keeps the words it packs into, up to `KEPT`, for its next sort: memory that went back to the system is
 cleared when it comes again, and a virtual machine may have to get it from its host anew.
@@ -20,13 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree._jit import kernel, move
+from scantree.radix_sort import sort_words
 
 Column = npt.NDArray[np.int64]
 Packed = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
 
 # Up to so many rows each is put in its place among those before it: packing takes longer than it saves.
-FEW = 512
+FEW = 256
 # Words that a thread keeps at most: 8 MB. More of them are in the way where memory is short, and save no time (closure
 # of wiki-Vote: 40.2 bytes a row at the peak with 32 MB, 37.6 with these).
 KEPT = 1 << 20
@@ -244,7 +245,7 @@ def words_for(n: int) -> Packed:
 
 def _sorted_rows(packed: Packed, low: Column, bits: Column) -> Rows:
     """The different rows of `packed` uint64[n], n > 0, in order."""
-    packed.sort()
+    sort_words(packed, int(bits.sum()))
     packed = packed[: int(_without_repeats(packed))]
     rows = np.empty((len(bits), len(packed)), np.int64)
     with np.errstate(over="ignore"):
@@ -264,7 +265,7 @@ def sorting(keys: Rows) -> tuple[Column, bool]:
     low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     _ranges(keys, low, high)
     bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
-    # With its place in the lowest bits every value is another: sorting them is several times faster than an argsort.
+    # Each has its place in the lowest bits: sorting them is several times faster than an argsort.
     place = (n - 1).bit_length()
     first = sum(width <= 64 - place for width in accumulate(bits))
     packed = words_for(n)
@@ -272,7 +273,7 @@ def sorting(keys: Rows) -> tuple[Column, bool]:
         _pack(keys[:first], np.arange(first), low[:first], np.array(bits[:first], np.int64), packed)
     packed <<= np.uint64(place)
     packed |= np.arange(n, dtype=np.uint64)
-    packed.sort()
+    sort_words(packed, place + sum(bits[:first]), rising=place)
     alike = np.zeros(n + 1, np.bool_)  # whether a row is like the one before it, as far as it was packed
     _alike(packed, place, alike)
     packed &= np.uint64((1 << place) - 1)

@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 import lftj
 from scantree.memory import Arena
+from scantree.radix_sort import sort_words
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
 Action = Callable[[], object]
 NODES, EDGES, LARGE = 5_000, 30_000, 200_000
-SINGLE, HUNDRED = 1, 100
+SINGLE, HUNDRED, WORD_BITS = 1, 100, 44
 
 EDGE = ".decl e(x:number, y:number)"
 TRIANGLE = f"{EDGE} h(x, y, z) :- e(x, y), e(y, z), e(x, z)."
@@ -199,6 +200,12 @@ def scan() -> Action:
     return lambda: relation.scan("sum", "y", lo=(100,), hi=(LARGE // 2,))
 
 
+def words(n: int, sort: Callable[[npt.NDArray[np.uint64]], None]) -> Action:
+    """`n` words of 44 bits sorted; copying them is in it."""
+    given = np.random.default_rng(4).integers(0, 1 << WORD_BITS, n, np.uint64)
+    return lambda: sort(given.copy())
+
+
 CASES = [
     *(
         Case(f"commit of {size}", f"{how}, {size} rows", partial(commit, how, size))
@@ -208,6 +215,8 @@ CASES = [
     Case("seek", "a small relation in a large one", seek_far),
     Case("seek", "two of a size", seek_near),
     Case("seek", "10,000 rows looked up", contains),
+    Case("sort", "60,000 words", partial(words, 60_000, partial(sort_words, bits=WORD_BITS))),
+    Case("sort", "60,000 words by numpy", partial(words, 60_000, np.ndarray.sort)),
     Case("build", "200,000 pairs", build),
     Case("merge", "1 row", partial(update, SINGLE)),
     Case("merge", "100 rows", partial(update, HUNDRED)),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scantree import reorder, sort, version
+from scantree import radix_sort, reorder, sort, version
 from scantree.memory import Arena, ArenaFullError
 from scantree.reorder import packed_in_order
 from scantree.version import Store
@@ -50,6 +50,7 @@ def test_it_is_what_sorting_gives(data: st.DataObject, keys: int, page_rows: int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reorder, "FEW", 0)
         patch.setattr(sort, "FEW", 1)
+        patch.setattr(radix_sort, "SMALL", 0)
         made = Store(arena, keys, **sizes).reorder(source, tuple(order))
         permuted = sort.permuted(given_rows, tuple(order))
     made.check()
