@@ -243,10 +243,14 @@ def words_for(n: int) -> Packed:
     return held[:n]
 
 
-def _sorted_rows(packed: Packed, low: Column, bits: Column) -> Rows:
-    """The different rows of `packed` uint64[n], n > 0, in order."""
+def _distinct_words(packed: Packed, bits: Column) -> Packed:
+    """The different ones of `packed` uint64[n], n > 0, in order."""
     sort_words(packed, int(bits.sum()))
-    packed = packed[: int(_without_repeats(packed))]
+    return packed[: int(_without_repeats(packed))]
+
+
+def _unpacked(packed: Packed, low: Column, bits: Column) -> Rows:
+    """The rows int64[k, n] of `packed` uint64[n]."""
     rows = np.empty((len(bits), len(packed)), np.int64)
     with np.errstate(over="ignore"):
         _unpack(packed, low, bits, rows)
@@ -311,7 +315,7 @@ def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
             packed = words_for(n)
             with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
                 _pack(rows, np.arange(keys), *packing, packed)
-            return _sorted_rows(packed, *packing)
+            return _unpacked(_distinct_words(packed, packing[1]), *packing)
         order, repeats = sorting(rows[:keys])
         rows = np.take(rows, order, axis=1)  # `rows[:, order]` would lay the columns out across
         if not repeats:
@@ -330,37 +334,49 @@ def permuted(rows: Rows, order: tuple[int, ...]) -> Rows:
     columns, packed = np.array(order), words_for(rows.shape[1])
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         _pack(rows, columns, low[columns], bits[columns], packed)
-    return _sorted_rows(packed, low[columns], bits[columns])
+    return _unpacked(_distinct_words(packed, bits), low[columns], bits[columns])
 
 
-def sort_chunks(chunks: list[Rows]) -> Rows:
-    """The distinct rows of all `chunks` int64[k, n], k > 0, in order.
+def packed_chunks(chunks: list[Rows]) -> tuple[Packed, Column, Column] | None:
+    """(the distinct rows of all `chunks` int64[k, n] as sorted words, the least value and the bits of each column).
 
-    The list is emptied on the way: where rows are packed to be sorted, those and the chunks are not there in full at
-    once. One chunk that is in order is returned itself.
+    The words are this thread's until it sorts again. None where rows are few, in order, or do not fit into words: the
+    list has only chunks with rows then (or one), as kernels take them. Else it is emptied on the way, so that chunks
+    and words are not there in full at once.
     """
     given = [chunk for chunk in chunks if chunk.shape[1]] or chunks[:1]
-    chunks.clear()
-    n = sum([chunk.shape[1] for chunk in given])
-    if n < FEW and len(given) > 1:
-        return sort_rows(np.concatenate(given, axis=1), len(given[0]))
     for c, chunk in enumerate(given):
         if not (chunk.flags.c_contiguous and chunk.flags.writeable):  # kernels would be compiled anew
             given[c] = chunk.copy()
-    if n < FEW:
-        return sort_rows(given[0], len(given[0]))
-    if len(given) == 1 and order_of(given[0]) == 2:
-        return given[0]
-    packing = None if _in_order(given) else _bit_widths(*given)
+    chunks[:] = given
+    n = sum([chunk.shape[1] for chunk in given])
+    packing = None if n < max(1, FEW) or _in_order(given) else _bit_widths(*given)
     if packing is None:
-        return sort_rows(np.concatenate(given, axis=1), len(given[0]))
+        return None
+    chunks.clear()
     packed, at = words_for(n), 0
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         while given:
             chunk = given.pop(0)
             _pack(chunk, np.arange(len(chunk)), *packing, packed[at : at + chunk.shape[1]])
             at += chunk.shape[1]
-    return _sorted_rows(packed, *packing)
+    return _distinct_words(packed, packing[1]), *packing
+
+
+def sort_chunks(chunks: list[Rows]) -> Rows:
+    """The distinct rows of all `chunks` int64[k, n], k > 0, in order. The list is emptied.
+
+    One chunk that is in order is returned itself.
+    """
+    found = packed_chunks(chunks)
+    return sort_unpacked(chunks) if found is None else _unpacked(*found)
+
+
+def sort_unpacked(chunks: list[Rows]) -> Rows:
+    """The distinct rows of `chunks` that `packed_chunks` did not pack, in order. The list is emptied."""
+    rows = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+    chunks.clear()
+    return sort_rows(rows, len(rows))
 
 
 def _in_order(chunks: Sequence[Rows]) -> bool:

@@ -161,16 +161,27 @@ class Store:
                 _build.write_rows(self.arena.space, version.root, self.shape, rows, 0, rows.shape[1], _NO_FILL, plan)
         return version
 
+    def gather(self, chunks: list[Rows]) -> Version:
+        """A fresh version of the distinct rows of all `chunks` int64[cols, n], cols > 0, in any order.
+
+        All columns are keys. The list is emptied.
+        """
+        found = _sort.packed_chunks(chunks)
+        return self.assemble([_sort.sort_unpacked(chunks)]) if found is None else self._of_words(*found)
+
+    def _of_words(self, packed: npt.NDArray[np.uint64], low: Column, bits: Column) -> Version:
+        """A fresh version of `packed` rows, sorted and distinct, as sort.py packs them."""
+        with self._laid_out(len(packed)) as (made, plan), np.errstate(over="ignore"):
+            _build.write_packed(self.arena.space, made.root, self.shape, packed, low, bits, plan)
+        return made
+
     def reorder(self, version: Version, columns: tuple[int, ...]) -> Version:
         """A fresh version of the keys of `version`, whose store may be another, its columns permuted by `columns`."""
         found = packed_in_order(version, columns) if self.shape.cols == len(columns) else None
         if found is None:
             rows = version.columns()
             return self.build([rows[c] for c in columns], count=rows.shape[1])
-        packed, low, bits = found
-        with self._laid_out(len(packed)) as (made, plan), np.errstate(over="ignore"):
-            _build.write_packed(self.arena.space, made.root, self.shape, packed, low, bits, plan)
-        return made
+        return self._of_words(*found)
 
     @contextmanager
     def _laid_out(self, n: int) -> Iterator[tuple[Version, Words]]:

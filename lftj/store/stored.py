@@ -375,18 +375,21 @@ class StoredRelation:
 
     def build(self, rows: Rows, count: int | None = None) -> Version:
         """A version of the relation with the given rows int64[arity, n]; not published."""
-        return self._store(self._declared).build(list(rows), count=rows.shape[1] if count is None else count)
+        return self._gather([rows], count)
 
     def assemble(self, chunks: list[Rows], *, in_order: bool) -> Version:
         """A version of the rows of all chunks int64[arity, n]; not published.
 
-        `in_order`: they are sorted and distinct.
+        `in_order`: they are sorted and distinct. The list is emptied if they are not.
         """
-        if in_order:
-            return self._store(self._declared).assemble(chunks)
-        rows = np.concatenate(chunks, axis=1) if chunks else np.empty((self.arity, 0), np.int64)
-        chunks.clear()
-        return self.build(rows)
+        return self._store(self._declared).assemble(chunks) if in_order else self._gather(chunks)
+
+    def _gather(self, chunks: list[Rows], count: int | None = None) -> Version:
+        """A version of rows in any order. `count`: how many there are, where without columns the chunks do not say."""
+        store = self._store(self._declared)
+        if self.arity:
+            return store.gather(chunks) if chunks else store.empty()
+        return store.build([], sum([chunk.shape[1] for chunk in chunks]) if count is None else count)
 
     def with_facts(self, rows: Rows, count: int) -> Version:
         """The facts and `count` more rows int64[arity, count], in any order; not published.
@@ -405,10 +408,8 @@ class StoredRelation:
                 rows if self.arity else np.empty((0, count), np.int64), np.ones(count, np.int8)
             )
             return version
-        if len(self.facts):
-            rows = np.concatenate([self.facts.columns(), rows], axis=1)
-            count = rows.shape[1] if self.arity else count + len(self.facts)
-        return self.build(rows, count)
+        chunks = [self.facts.columns(), rows] if len(self.facts) else [rows]
+        return self._gather(chunks, count + len(self.facts))
 
     def successor(self, content: Version, facts: Version | None = None, change: Change | None = None) -> StoredRelation:
         """The relation after its content has become `content` (and its facts `facts`); this one stays as it is.
