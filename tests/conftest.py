@@ -95,11 +95,14 @@ def lagging_orders() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def sorted_as_many_rows_are() -> Iterator[None]:
-    """Rows are sorted as many are (packed, in memory that a thread keeps) from so few on as tests have."""
-    from scantree import sort
+    """Rows are sorted as many are (packed, by digits, in memory that a thread keeps) from so few on as tests have."""
+    from scantree import radix_sort, sort
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sort, "FEW", 8)
+        if JIT:  # interpreted, to count digits takes longer than the rest of a test
+            patch.setattr(radix_sort, "SMALL", 16)
+            patch.setattr(radix_sort, "ROOM", 64)
         yield
 
 

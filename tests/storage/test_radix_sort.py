@@ -18,6 +18,7 @@ from scantree import radix_sort, sort
 from scantree.radix_sort import sort_words
 from tests.conftest import JIT
 
+USUAL = {name: getattr(radix_sort, name) for name in ("ROOM", "SMALL")}
 BITS = (1, 2, 7, 8, 9, 11, 12, 33, 63, 64)
 
 
@@ -51,10 +52,12 @@ def test_what_ascends_already_is_left_out(values: list[int], room: int, narrow: 
 
 
 @pytest.mark.parametrize("bits", [1, 20, 41, 64])
-def test_more_words_than_there_is_room_for(bits: int) -> None:
-    """At their usual sizes: parted by the highest digits first."""
+def test_more_words_than_there_is_room_for(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the usual sizes: parted by the highest digits first."""
+    for name, size in USUAL.items():
+        monkeypatch.setattr(radix_sort, name, size)
     rng = np.random.default_rng(bits)
-    n = 3 * radix_sort.ROOM if JIT else 1_500
+    n = 3 * USUAL["ROOM"] if JIT else 1_500
     drawn = rng.integers(0, 2**64, n, np.uint64) >> np.uint64(64 - bits)
     for words in (drawn, drawn | drawn[0], np.where(np.arange(n) == 7, 0, drawn.max())):
         expected = np.sort(words)
