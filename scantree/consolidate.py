@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scantree.sort import order_of, sorting
+from scantree.sort import count_chunks, order_of, sorting
 
 Rows = npt.NDArray[np.int64]
 
@@ -26,6 +26,20 @@ def consolidated(rows: Rows, weights: Rows) -> tuple[Rows, Rows]:
     if order is not None:
         weights = np.take(weights, order, axis=-1)
     return rows[:, starts], np.add.reduceat(weights, starts, axis=-1) if m else weights
+
+
+def counted(chunks: list[Rows]) -> Rows:
+    """The distinct rows of all `chunks` int64[k, n] in order, each with how often it is there: int64[k + 1, m].
+
+    The list is emptied.
+    """
+    found = count_chunks(chunks) if len(chunks[0]) else None
+    if found is not None:
+        return found
+    rows = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+    chunks.clear()
+    distinct, counts = consolidated(rows, np.ones(rows.shape[1], np.int64))
+    return np.concatenate([distinct, counts[None, :]])
 
 
 def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:

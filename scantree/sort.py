@@ -186,6 +186,19 @@ def _without_repeats(packed):
 
 
 @kernel
+def _run_lengths(packed, lengths):
+    """As `_without_repeats`; and how often each value was there to `lengths` int64[>= how many there are]."""
+    n, since = 1, 0
+    for i in range(1, len(packed)):
+        if packed[i] != packed[i - 1]:
+            lengths[n - 1] = i - since
+            packed[n] = packed[i]
+            n, since = n + 1, i
+    lengths[n - 1] = len(packed) - since
+    return n
+
+
+@kernel
 def _alike(packed, place, alike):
     """Set `alike` bool[n] where a value of the sorted `packed` uint64[n] is as the one before it above bit `place`."""
     for i in range(1, len(packed)):
@@ -337,8 +350,8 @@ def permuted(rows: Rows, order: tuple[int, ...]) -> Rows:
     return _unpacked(_distinct_words(packed, bits), low[columns], bits[columns])
 
 
-def packed_chunks(chunks: list[Rows]) -> tuple[Packed, Column, Column] | None:
-    """(the distinct rows of all `chunks` int64[k, n] as sorted words, the least value and the bits of each column).
+def _sorted_words(chunks: list[Rows]) -> tuple[Packed, Column, Column] | None:
+    """(all rows of `chunks` int64[k, n] as sorted words, with repeats, the least value and the bits of each column).
 
     The words are this thread's until it sorts again. None where rows are few, in order, or do not fit into words: the
     list has only chunks with rows then (or one), as kernels take them. Else it is emptied on the way, so that chunks
@@ -360,7 +373,38 @@ def packed_chunks(chunks: list[Rows]) -> tuple[Packed, Column, Column] | None:
             chunk = given.pop(0)
             _pack(chunk, np.arange(len(chunk)), *packing, packed[at : at + chunk.shape[1]])
             at += chunk.shape[1]
-    return _distinct_words(packed, packing[1]), *packing
+    sort_words(packed, int(packing[1].sum()))
+    return packed, *packing
+
+
+def packed_chunks(chunks: list[Rows]) -> tuple[Packed, Column, Column] | None:
+    """(the distinct rows of all `chunks` int64[k, n] as sorted words, the least value and the bits of each column).
+
+    As `_sorted_words`, and None where that is.
+    """
+    found = _sorted_words(chunks)
+    if found is None:
+        return None
+    packed, low, bits = found
+    return packed[: int(_without_repeats(packed))], low, bits
+
+
+def count_chunks(chunks: list[Rows]) -> Rows | None:
+    """The distinct rows of all `chunks` int64[k, n] in order, each with how often it is there: int64[k + 1, m].
+
+    None where `packed_chunks` is.
+    """
+    found = _sorted_words(chunks)
+    if found is None:
+        return None
+    packed, low, bits = found
+    lengths = np.empty(len(packed), np.int64)
+    n = int(_run_lengths(packed, lengths))
+    rows = np.empty((len(bits) + 1, n), np.int64)
+    with np.errstate(over="ignore"):
+        _unpack(packed[:n], low, bits, rows[:-1])
+    rows[-1] = lengths[:n]
+    return rows
 
 
 def sort_chunks(chunks: list[Rows]) -> Rows:

@@ -39,7 +39,7 @@ from lftj.program.strata import Heads
 from lftj.program.text_split import parts_of
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
-from scantree.consolidate import consolidated
+from scantree.consolidate import consolidated, counted
 from scantree.memory import Arena
 from scantree.version import Store, Version
 
@@ -74,11 +74,9 @@ def kept_content(old: Version, new: Version, change: Change) -> Version:
 
 
 def support_of(arena: Arena, arity: int, chunks: list[Rows], *, page_rows: int, dir_rows: int) -> Version:
-    """The support of derived rows, given with all repeats in `chunks` int64[arity, n]."""
-    rows = np.concatenate([np.empty((arity, 0), np.int64), *chunks], axis=1)
-    distinct, counts = consolidated(rows, np.ones(rows.shape[1], np.int64))
+    """The support of derived rows, given with all repeats in `chunks` int64[arity, n], a list that is emptied."""
     store = Store(arena, arity, 1, page_rows=page_rows, dir_rows=dir_rows)
-    return store.assemble([np.concatenate([distinct, counts[None, :]])])
+    return store.assemble([counted(chunks or [np.empty((arity, 0), np.int64)])])
 
 
 def support_store(relation: StoredRelation) -> Store:

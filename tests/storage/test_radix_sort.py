@@ -7,6 +7,7 @@ odd, parts of no words or one, all words alike, a place beyond the stack of part
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scantree import radix_sort, sort
+from scantree.consolidate import counted
 from scantree.radix_sort import sort_words
 from tests.conftest import JIT
 
@@ -85,3 +87,15 @@ def test_every_thread_has_room_of_its_own() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda words: sort_words(words, 62), rows))
     assert all(np.array_equal(words, ordered) for words, ordered in zip(rows, expected, strict=True))
+
+
+@given(st.lists(st.lists(st.tuples(*[st.integers(-2, 2)] * 2), max_size=20), min_size=1, max_size=4), st.booleans())
+def test_rows_are_counted(chunks: list[list[tuple[int, int]]], packed: bool) -> None:
+    rows = [np.array(chunk, np.int64).reshape(-1, 2).T for chunk in chunks]
+    given = Counter(row for chunk in chunks for row in chunk)
+    with pytest.MonkeyPatch.context() as patch:
+        _tiny(patch, 4, 2, 3)
+        patch.setattr(sort, "FEW", 1 if packed else 1 << 20)
+        found = counted(rows)
+    assert [tuple(row) for row in found.T.tolist()] == sorted((*row, n) for row, n in given.items())
+    assert rows == []
