@@ -93,6 +93,7 @@ def warm() -> None:
     """Compile all that the head needs."""
     pair = Pair(1_000, 400)
     db = loaded(pair)
+    db.prepare()
     blocks = list(pair.blocks(1))
     followed(db, [blocks[:20]], 60.0)
     _ones(db, blocks[20:60])

@@ -308,6 +308,10 @@ for granularity in ("node", "interval", "auto"):
         list(tx.delta["t"].inserted), tx.stats, db.explain(), db.memory(), db.snapshot().query("t(1, y, z)").count()
 with db.transaction() as tx:
     tx.insert("e", [(-(2**62), 2**62)])
+big = lftj.Database(".decl n(x:symbol, y:number)  .decl m(y:number)  many[y] = count : { n(_, y) }.")
+big.load("n", [(f"n{i}", i % 5_000) for i in range(70_000)])
+big.load("m", random.permutation(5_000)[:, None])
+assert len(big["many"]) == len(big["m"]) == 5_000
 sys.stdout.write("\\n".join(f"{k}: {v}" for k, v in kernels().items() if v != before.get(k, 0)))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+
+from lftj.values.text_index import TextIndex
 
 PROGRAM = ".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1."
 
@@ -61,7 +64,9 @@ def use_all(db: Any) -> None:
     assert (1, 2.75) in db["s"]
     assert (1, 2.0) in db["m"]
     assert (1, 3, 2.0) in db["l"]
+    TextIndex().add(pa.array(["a", "b"], pa.large_string()))  # what many texts are looked up in
     content = db._relations["e"].content  # what functional predicates are checked and upserted by
+    assert content.some_columns((1,)).shape == (1, len(content))
     assert content.pair(1) is not None
     assert content.pair(2, content.rows_under(np.array([[1]]))) is None
     assert db.memory()["total"]["pages"] > 0  # releases what the old versions held
