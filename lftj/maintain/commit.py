@@ -70,6 +70,7 @@ class Commit:
         "_dropped",
         "_evaluator",
         "_failed",
+        "_filled",
         "_kept",
         "_limits",
         "_new_heads",
@@ -123,6 +124,7 @@ class Commit:
         self._adopted: list[Heads] = []
         self._built: dict[str, tuple[StoredRelation, tuple[int, int]]] = {}
         self._failed: dict[str, EvaluationError] = {}
+        self._filled: list[str] = []  # heads that were evaluated by maps, which hold for no state that others see yet
         self._stale: set[str] = set()
         # Heads that are derived in each commit, whatever it changes.
         self._ticking: list[str] = []
@@ -194,9 +196,11 @@ class Commit:
         for heads in self._adopted:
             for head in heads.names:
                 self._kept.heads.pop(head, None)
+        for head in self._filled:
+            self._kept.heads.pop(head, None)
         self.state = self.base
         self.changes = {}
-        self._built, self._staged, self._adopted = {}, [], []
+        self._built, self._staged, self._adopted, self._filled = {}, [], [], []
 
     def finish(self) -> None:
         """After `publish`: keep the changes and the reports, and no state; nor circuits without outputs."""
@@ -231,7 +235,11 @@ class Commit:
         # Heads whose rules the transaction removed may read what it dropped then.
         staged = self._evaluator.over(self.base)
         names = strata.below(concerned) | self._new_heads
-        refresh(staged, names, self._limits, self._failed, again=False)
+        kept = self._kept.heads.copy()
+        try:
+            refresh(staged, names, self._limits, self._failed, again=False, kept=self._kept)
+        finally:
+            self._filled = [name for name, made in self._kept.heads.items() if kept.get(name) is not made]
         return self._without_dropped(staged.state)
 
     def _without_dropped(self, state: State) -> State:

@@ -68,12 +68,14 @@ class KeptHeads:
 
     `costs`: what is known of the costs of a head · `reports`: how the last commit that derived a head did so ·
     `join_stats`: of a recursive head, what the joins of its component did · `bodies`: the maps that heads of one body
-    have, by their rules, as long as one of these has them.
+    have, by their rules, as long as one of these has them · `passing`: whether all of it goes with one answer, so that
+    nothing is kept for what comes later.
     """
 
-    __slots__ = ("bodies", "costs", "heads", "join_stats", "reports")
+    __slots__ = ("bodies", "costs", "heads", "join_stats", "passing", "reports")
 
-    def __init__(self) -> None:
+    def __init__(self, *, passing: bool = False) -> None:
+        self.passing = passing
         self.heads: dict[str, Kept] = {}
         self.costs: dict[str, HeadCosts] = {}
         self.reports: dict[str, HeadReport] = {}

@@ -112,8 +112,8 @@ class Triggers:
     def _in_one_pass(self, step: Step, heads: Heads) -> bool:
         """Whether maps over one relation are filled sooner than it is sorted in all orders that evaluating reads."""
         clause = heads.clauses[0]
-        if len(heads.reads) > 1 or len(clause.atoms) > 1 or background.is_busy():
-            return False
+        if step.kept.passing or len(heads.reads) > 1 or len(clause.atoms) > 1 or background.is_busy():
+            return False  # what was sorted is there for the next who asks
         orders = step.after[clause.atoms[0].predicate].orders
         read = {_named_columns(member.clauses[0]) for member in self.members(step, heads)}
         return sum(not any(named == {*order[: len(named)]} for order in orders) for named in read) >= SORTED

@@ -25,6 +25,7 @@ from lftj.evaluate.kept_walk import KeptWalk
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, Clause, Parameter, parameters_of
 from lftj.maintain.refresh import refresh
+from lftj.maintain.step import KeptHeads
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
@@ -110,12 +111,13 @@ class Question:
     stands, for errors.
     """
 
-    __slots__ = ("_others", "_times", "_translation", "query", "source")
+    __slots__ = ("_enumerated", "_others", "_times", "_translation", "query", "source")
 
     def __init__(self, query: exp.Expr, source: SqlText) -> None:
         self.query, self.source = query, source
         self._translation: _TranslatedQuery | None = None
         self._times = 0
+        self._enumerated = 0  # up to so many rows, joins below aggregates are enumerated; of more it is looked at
         self._others: dict[Any, Question] = {}
 
     def also(self, key: Any, make: Callable[[], exp.Expr]) -> Question:
@@ -151,14 +153,18 @@ class Question:
         made = self._over(evaluator, state)
         staged = evaluator.over(made.over(state)).giving(self._codes(made, given, evaluator))
         name = made.view.name
+        size = sum(len(state.relations[read]) for read in made.reads)
+        kept = KeptHeads(passing=True) if size >= self._enumerated else None
         self._times += 1
         try:
-            refresh(staged, made.reads, limits)  # an error of a rule below is told as such
+            refresh(staged, made.reads, limits, kept=kept)  # an error of a rule below is told as such
             short = _short(made.walks, staged) if made.walks and self._times > 1 else None
             if short is None:
-                self._evaluate(staged, name, limits)
+                self._evaluate(staged, name, limits, kept)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
+        if kept is not None and not kept.heads:
+            self._enumerated = 2 * size
         relation = staged.state.relations[name]
         columns = _columns(made.view, relation.schema)
         rows = relation.content.columns() if short is None else short
@@ -166,9 +172,9 @@ class Question:
             return Answer(rows[:-1], rows[-1], columns), made.view
         return Answer(rows, np.ones(rows.shape[1], np.int64), columns), made.view
 
-    def _evaluate(self, staged: Evaluator, name: str, limits: Callable[[str], Limits]) -> None:
+    def _evaluate(self, staged: Evaluator, name: str, limits: Callable[[str], Limits], kept: KeptHeads | None) -> None:
         try:
-            refresh(staged, (name,), limits)
+            refresh(staged, (name,), limits, kept=kept)
         except EvaluationError as error:
             raise self._told(error) from None
 

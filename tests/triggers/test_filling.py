@@ -6,10 +6,16 @@ steps); time limits that nobody looks at where few events take long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import lftj
+from lftj.errors import EvaluationError
+from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
+from lftj.language.clause import Clause
 from lftj.maintain import body_maps, triggers
 from lftj.maintain.kept_triggers import KeptTriggers
 from lftj.triggers import maps
@@ -132,3 +138,62 @@ def test_one_event_does_not_tell_what_all_take(monkeypatch: pytest.MonkeyPatch) 
     db.load("s", [(i, i) for i in range(N)])
     assert dict(db["t"]) == dict.fromkeys(range(N + 40), 1)
     assert kept(db).body.filling > 100
+
+
+def _by_a_commit(db: lftj.Database) -> int:
+    with db.transaction() as tx:
+        tx.insert("r", [(0, -1)])
+        tx.erase("r", [(0, -1)])
+        tx.insert("s", [(0, -1)])
+    return next(iter(db["t"]))[0]
+
+
+def _by_a_query(db: lftj.Database) -> int:
+    return next(iter(db.sql("select count(*) from r, s where r.b > s.b")))[0]
+
+
+def _by_a_query_of_the_transaction(db: lftj.Database) -> int:
+    with db.transaction() as tx:
+        tx.insert("s", [(0, -1)])
+        found = tx.sql("select * from t")
+        assert found is not None
+        return next(iter(found))[0]
+
+
+def _by_a_failed_commit_first(db: lftj.Database) -> int:
+    def divide_by_zero() -> None:
+        with db.transaction() as tx:
+            tx.insert("r", [(1, 0)])
+            tx.insert("u", [(1, 0)])
+
+    with pytest.raises(EvaluationError):
+        divide_by_zero()
+    return _by_a_commit(db)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize(
+    ("ask", "more"),
+    [(_by_a_commit, 1), (_by_a_query, 0), (_by_a_query_of_the_transaction, 1), (_by_a_failed_commit_first, 1)],
+)
+def test_whoever_evaluates_a_count_first_enumerates_no_pairs(
+    ask: Callable[[lftj.Database], int], more: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit before anybody read it, a query of SQL, and one within a transaction walked 8 million pairs."""
+    rows, walk = 0, Evaluator.walk
+
+    def counted(self: Evaluator, clause: Clause, limits: Limits, emit: Callable[[Any], None], **more: Any) -> Any:
+        def emitted(chunk: Any) -> None:
+            nonlocal rows
+            rows += chunk.shape[1]
+            emit(chunk)
+
+        return walk(self, clause, limits, emitted, **more)
+
+    monkeypatch.setattr(Evaluator, "walk", counted)
+    n = 4_000
+    db = lftj.Database(DECLARED + "t[] = count : { r(_, b), s(_, c), b > c }.  q(10 / y) :- u(_, y).")
+    for name in ("r", "s"):
+        db.load(name, [(i, i) for i in range(n)])
+    assert ask(db) == n * (n - 1) // 2 + more * n
+    assert rows < 10 * n
