@@ -61,6 +61,7 @@ from lftj.program.closed_heads import refuse_rows
 from lftj.program.state import State
 from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
+from lftj.results.not_pickled import NotPickled
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, few_rows, of_bag
 from lftj.store.copies import missing as missing_copies
@@ -93,7 +94,7 @@ def _held(lock: RLock) -> Generator[None]:
         yield
 
 
-class Transaction(RuleChanges):
+class Transaction(RuleChanges, NotPickled):
     """Changes to a database that happen together. Made by `Database.transaction`; see the module's text."""
 
     __slots__ = (
@@ -108,6 +109,8 @@ class Transaction(RuleChanges):
         "_streams",
         "_timeout",
     )
+
+    _instead = 'give the rows of what it changed, as in `tx.delta["tri"].to_arrow()` after its block'
 
     def __init__(self, database: Database, missing: str, timeout: float | None) -> None:
         if missing is not MISSING[0]:

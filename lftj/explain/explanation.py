@@ -142,6 +142,10 @@ class Explanation(str):
         made.data = data
         return made
 
+    def __getnewargs__(self) -> tuple[dict[str, Any]]:  # type: ignore[override]
+        """What a copy, or one that was pickled, is made of."""
+        return (self.data,)
+
     @classmethod
     def of_strata(
         cls,

@@ -25,6 +25,7 @@ from lftj.program.state import State
 from lftj.progress import Progress
 from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.compiled import Compiled
+from lftj.results.not_pickled import NotPickled
 from lftj.results.prepared import PreparedQuery
 from lftj.results.query import Query
 from lftj.results.relation import Relation
@@ -39,7 +40,7 @@ Named = TypeVar("Named")
 KEPT_QUERIES = 256
 
 
-class Answers:
+class Answers(NotPickled):
     """Relations by name and queries over them."""
 
     _evaluator: Evaluator

@@ -22,15 +22,18 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from lftj.errors import TransactionError
+from lftj.results.not_pickled import NotPickled
 from lftj.results.transaction_delta import Deltas
 
 
-class CommitFeed:
+class CommitFeed(NotPickled):
     """The deltas of the commits after its making; an iterator, and an asynchronous one. Made by `Database.changes`.
 
     `names`: the relations that are asked for, none for all. `limit`: how many commits may wait (None: any number).
     `ended` is called when it is closed.
     """
+
+    _instead = 'read it here, and give the rows of what it gives, as in `deltas["tri"].to_arrow()`'
 
     def __init__(self, names: tuple[str, ...], limit: int | None, ended: Callable[[], object]) -> None:
         self._names, self._limit, self._ended = frozenset(names), limit, ended

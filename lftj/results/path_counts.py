@@ -23,6 +23,7 @@ from lftj.errors import DataError, UnknownRelationError
 from lftj.paths import big_counts
 from lftj.program.declare_paths import big_counts_of
 from lftj.results.answers import Answers
+from lftj.results.not_pickled import NotPickled
 from lftj.values import gate
 from lftj.values.faults import shown
 from lftj.values.schema import Schema
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
 DECIMAL_DIGITS = (38, 76)
 
 
-class PathCounts:
+class PathCounts(NotPickled):
     """The number of paths of length 1 or more between nodes. Made by `Database.path_counts`; see the module's text."""
+
+    _instead = "give its rows instead, by `arrow()` or `list(...)`"
 
     def __init__(self, answers: Answers, into: str) -> None:
         self._answers, self._into = answers, into

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lftj import html
+from lftj.results.not_pickled import Unchanging
 from lftj.results.query import Query
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from lftj.results.answers import Answers
 
 
-class PreparedQuery:
+class PreparedQuery(Unchanging):
     """A query to be asked with values for its parameters. Made by `Database.prepare_query`."""
 
     __slots__ = ("_database", "_order", "_text", "_timeout")
+
+    _instead = "prepare it where it is to be asked, or give the rows of its answers, by `to_arrow()`"
 
     def __init__(self, database: Answers, text: str, order: tuple[str, ...] | None, timeout: float | None) -> None:
         self._database, self._text, self._order, self._timeout = database, text, order, timeout

@@ -89,6 +89,9 @@ class Query(Tabular):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _described(self) -> str:
+        return f"the query {self._compiled.clause.text!r}"
+
     def _held(self) -> Held:
         return self.relation()._held()
 

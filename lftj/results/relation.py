@@ -84,6 +84,9 @@ class Relation(Tabular):
         """Its name."""
         return self._schema.name
 
+    def _described(self) -> str:
+        return f"the relation `{self.name}`"
+
     @property
     def columns(self) -> dict[str, str]:
         """Column name -> type, in order: "number", "symbol", "decimal(10,2)", "date?" (docs/types.md)."""

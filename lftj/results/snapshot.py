@@ -18,10 +18,13 @@ from lftj.maintain.report import amount
 from lftj.program.state import State
 from lftj.progress import Progress
 from lftj.results.answers import Answers
+from lftj.results.not_pickled import Unchanging
 
 
-class Snapshot(Answers):
+class Snapshot(Answers, Unchanging):
     """An immutable database: relations by name, and queries. Made by `Database.snapshot`."""
+
+    _instead = 'give the rows of its relations instead, as in `snapshot["tri"].to_arrow()`'
 
     def __init__(self, evaluator: Evaluator, state: State) -> None:
         frozen = {name: relation.frozen() for name, relation in state.relations.items()}

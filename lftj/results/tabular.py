@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from lftj import arguments
+from lftj.results.not_pickled import Unchanging
 from lftj.values import gate
 from lftj.values.interruptible import interruptible
 from lftj.values.schema import Column, Schema
@@ -35,10 +36,12 @@ T = TypeVar("T")
 Held = tuple[Schema, Sequence[gate.Codes], SymbolTable, int]
 
 
-class Tabular:
+class Tabular(Unchanging):
     """What has rows with named, typed columns. `_held` gives the schema, the columns as codes, symbols and rows."""
 
     __slots__ = ()
+
+    _instead = "give its rows instead, by `to_arrow()` or `list(...)`"
 
     def _held(self) -> Held:
         raise NotImplementedError

@@ -22,6 +22,7 @@ from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
 from lftj.results.answer_errors import unknown
+from lftj.results.not_pickled import Unchanging
 from lftj.results.relation import Relation
 from lftj.results.tabular import Held, Tabular, with_number
 from lftj.store.change import ERASED, INSERTED, Change
@@ -89,6 +90,9 @@ class Delta(Tabular):
         """The rows that the relation had before and has no more."""
         return Relation(self._schema, SortedRows(self._change.of_kind(ERASED)), self._symbols)
 
+    def _described(self) -> str:
+        return f"the delta of `{self._schema.name}`"
+
     def _held(self) -> Held:
         erased, inserted = self.erased._sorted, self.inserted._sorted
         kinds = np.repeat(np.array([ERASED, INSERTED], np.int64), [len(self.erased), len(self.inserted)])
@@ -116,8 +120,10 @@ class Delta(Tabular):
         return html.title(schema.name, self._amounts()) + table + html.more(hidden)
 
 
-class Deltas(Mapping[str, Delta]):
+class Deltas(Mapping[str, Delta], Unchanging):
     """The delta of every relation. Iterating lists those of the program that changed; the others have an empty one."""
+
+    _instead = "give their rows instead, as in `{name: deltas[name].to_arrow() for name in deltas}`"
 
     def __init__(
         self,

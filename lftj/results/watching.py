@@ -18,8 +18,14 @@ from lftj.results.commit_feed import CommitFeed
 from lftj.results.transaction_delta import Delta, Deltas
 
 
+
 class Watched(Answers):
     """The parts of `Database` that tell of its commits."""
+
+    _instead = (
+        'keep it in a file, as in `lftj.Database(path="shop.lftj")`, which another process opens with read_only=True;'
+        " or give the rows of its relations, by `to_arrow()`; `db.branch()` is a copy in this process"
+    )
 
     _watchers: dict[object, tuple[str, Callable[[Delta], object]]]
     _undelivered: deque[tuple[Callable[[Delta], object], Delta]]

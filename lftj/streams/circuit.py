@@ -27,6 +27,7 @@ from lftj.arguments import function, instance, mapping, refused, size
 from lftj.errors import DataError, DataWarning, MemoryLimitError, ProgramError, TransactionError
 from lftj.language.terms import check_name, here
 from lftj.progress import Progress
+from lftj.results.not_pickled import NotPickled
 from lftj.streams import drawing
 from lftj.streams import forget as forgetting
 from lftj.streams.batches import ROWS, FromFile, batches, ticks, ticks_async
@@ -93,8 +94,10 @@ class Loops:
         inner._close()
 
 
-class Circuit(Loops):
+class Circuit(Loops, NotPickled):
     """A circuit and its state. Threads: one steps at a time; what a step gave stays as it is."""
+
+    _instead = "build it where it is to step, by the function that builds it here, and give it the rows"
 
     def __init__(self, name: str = "circuit", *, memory_limit: int | str | None = None) -> None:
         self.name = name
