@@ -13,6 +13,7 @@ what is wrong with the others. Rows and their sources are those of `lftj.io`, te
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -146,8 +147,29 @@ def names(name: str, value: object, remedy: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def function(name: str, value: Callable[..., T], takes: str) -> Callable[..., T]:
-    """Something that can be called; `takes` shows how, as in `delta`."""
+def function(
+    name: str,
+    value: Callable[..., T],
+    takes: str,
+    instead: str = "give a function that does its work when it is called",
+) -> Callable[..., T]:
+    """Something that can be called; `takes` shows how, as in `delta`. `instead`: what to do in the place of `async`."""
     if not callable(value):
         raise refused(name, value, f"it is called with `{takes}`", "give a function")
+    if found := _put_off(value):
+        raise refused(
+            name, value, f"it is called with `{takes}`, which would only give {found} that nobody runs", instead
+        )
     return value
+
+
+def _put_off(value: Callable[..., Any]) -> str:
+    """What calling this gives that has yet to be run; empty of functions that do their work when they are called."""
+    for called in (value, getattr(value, "__call__", None)):  # noqa: B004  (of an object, its method)
+        if inspect.iscoroutinefunction(called):
+            return "a coroutine"
+        if inspect.isasyncgenfunction(called):
+            return "an asynchronous generator"
+        if inspect.isgeneratorfunction(called):
+            return "a generator"
+    return ""

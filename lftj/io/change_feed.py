@@ -307,6 +307,8 @@ def follow(
     size = arguments.count("batch_rows", batch_rows, "rows of a commit, where no column says what belongs together")
     if type(start) is not int or start < 0:
         raise arguments.refused("start", start, "it is the first row to apply, from 0", "give the `offset` of a report")
+    if on_commit is not None:
+        arguments.function("on_commit", on_commit, "on_commit(report)")
     report = ChangeReport(0, 0, start)
     with db._progress.step(f"loading changes of {name}"):
         show_rows = db._progress.rows(lambda: "")

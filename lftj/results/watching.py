@@ -6,6 +6,7 @@ db.changes("tri")                  the deltas of every commit from now on, as an
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +18,10 @@ from lftj.results.answers import Answers
 from lftj.results.commit_feed import CommitFeed
 from lftj.results.transaction_delta import Delta, Deltas
 
+_AWAIT_COMMITS = (
+    "write `async for deltas in db.changes(name)` in a task, or give a function that begins one, by"
+    " `loop.call_soon_threadsafe`"
+)
 
 
 class Watched(Answers):
@@ -43,10 +48,11 @@ class Watched(Answers):
         Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
         commits, while others may not: a callback that waits for another thread's commit waits for ever. The commit
         stands whatever a callback does: an exception becomes a warning when all callbacks have run. A callback may
-        open a transaction; who watches is told of that one afterwards. Loads are no commits.
+        open a transaction; who watches is told of that one afterwards. Loads are no commits. Coroutine functions, which
+        nobody would await, are refused: `async for deltas in db.changes(name)` waits for commits.
         """
         self._stored(name)
-        arguments.function("callback", callback, "callback(delta)")
+        arguments.function("callback", callback, "callback(delta)", _AWAIT_COMMITS)
         handle = object()
         self._watchers[handle] = (name, callback)
 
@@ -97,7 +103,7 @@ class Watched(Answers):
             while self._undelivered:
                 callback, delta = self._undelivered.popleft()
                 try:
-                    callback(delta)
+                    _call(callback, delta)
                 except Exception as error:
                     shown = "".join(traceback.format_exception(error)).rstrip()
                     failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
@@ -108,6 +114,15 @@ class Watched(Answers):
         if stop is not None:
             raise stop
         return failures
+
+
+def _call(callback: Callable[[Delta], object], delta: Delta) -> None:
+    """Call a callback; `ArgumentError` if all that it does is to give a coroutine, which a lambda may."""
+    given = callback(delta)
+    if inspect.iscoroutine(given):
+        given.close()
+        why = "it gave a coroutine that nobody runs"
+        raise arguments.refused("callback", callback, why, _AWAIT_COMMITS)
 
 
 def _alive(feeds: dict[object, ref[CommitFeed]]) -> list[CommitFeed]:

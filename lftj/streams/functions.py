@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lftj import arguments
 from lftj.errors import DataError, EvaluationError
 from lftj.io.sources import read
 from lftj.streams.operators import Columns, Narrowed, Operator, Tick, Value, zset_of
@@ -122,4 +123,5 @@ def applied(
             why="it is called with an Arrow array for each column named, and gives one for each new column",
             remedy="give a function, or use `map` with expressions",
         )
+    arguments.function("function", function, "an Arrow array for each column named")
     return ApplyFunction(function, tuple(known.index(name) for name in names), columns, named_columns(made), flat)
