@@ -36,7 +36,6 @@ state (`lftj.program.state`), replaced as a whole.
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,7 +45,7 @@ import numpy as np
 
 from lftj import arguments
 from lftj.durable.in_file import InFile
-from lftj.errors import DataWarning, TransactionError
+from lftj.errors import DataWarning, ForkError, TransactionError
 from lftj.evaluate.empty_relations import check_constraints, constraints_of
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
@@ -78,6 +77,7 @@ from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
 from lftj.values.symbols import SymbolTable
+from scantree.locks import Lock
 from scantree.memory import Arena
 from scantree.version import Version
 
@@ -120,12 +120,12 @@ class Database(InFile):
         sync: str = "full",
         retain: int | Literal["kept"] | None = "kept",
     ) -> None:
-        self._arena = Arena(arguments.size(memory_limit))
+        self._arena = Arena(arguments.size(memory_limit), ForkError)
         self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
         self._evaluator = Evaluator(self._arena, self._symbols, State(), **self._sizes)
         self._kept = KeptHeads()
-        self._lock = threading.RLock()
+        self._lock = Lock(ForkError, "the database")
         self._progress = Progress()
         self._known = {}
         self._journal = Journal()

@@ -280,5 +280,17 @@ class TransactionError(Error, RuntimeError):
     """A transaction was used before its block began or after it ended, or within another."""
 
 
+class ForkError(Error, RuntimeError):
+    """A process was forked while another thread was at work, and wants what that thread had. Nothing was changed."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} cannot be used in this process: it was forked while another thread was at work there",
+            why="the child has none of its parent's other threads, and what that one had begun is half done here",
+            remedy="fork before, or while no other thread is at work with lftj, or start processes by spawning them,"
+            ' as in `multiprocessing.get_context("spawn")`',
+        )
+
+
 class BuilderError(Error, TypeError):
     """The builder was used in a way that makes no rule. `where` is the line of the user's file."""

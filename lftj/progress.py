@@ -170,7 +170,7 @@ class Progress:
         self._steps: list[str] = []
         self._detail = ""
         self._since: float | None = None  # when the outermost step began
-        self._lock = threading.Lock()
+        self._lock, self._pid = threading.Lock(), os.getpid()
         self._painter: threading.Thread | None = None
 
     def step(self, what: str) -> AbstractContextManager[None]:
@@ -203,8 +203,14 @@ class Progress:
 
         return told
 
+    def _alone(self) -> threading.Lock:
+        """The lock; of a child that was forked, which has none of its parent's threads, its own."""
+        if self._pid != os.getpid():
+            self._lock, self._pid, self._painter = threading.Lock(), os.getpid(), None
+        return self._lock
+
     def _begin(self, line: Line) -> None:
-        with self._lock:
+        with self._alone():
             self._since = time.monotonic()
             if self._painter is None:
                 # One thread for many steps: a stream of commits begins thousands a second.
@@ -242,7 +248,7 @@ class Progress:
 
     def close(self) -> None:
         """Take the line away, before anything else is written."""
-        with self._lock:
+        with self._alone():
             self._since = None
             if self.line is not None:
                 self.line.clear()

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lftj import arguments
-from lftj.errors import DataError, DataWarning, TransactionError
+from lftj.errors import DataError, DataWarning, ForkError, TransactionError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
@@ -68,6 +68,7 @@ from lftj.store.copies import missing as missing_copies
 from lftj.store.primary_keys import replacing
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
+from scantree.locks import LostLockError
 from scantree.memory import ArenaFullError
 from scantree.version import Version
 
@@ -501,6 +502,8 @@ class Transaction(RuleChanges, NotPickled):
             commit.discard()
             if isinstance(error, ArenaFullError):
                 raise out_of_memory(error) from None
+            if isinstance(error, LostLockError):
+                raise ForkError(error.what) from None
             raise
         self._commit = commit
         return commit

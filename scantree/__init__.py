@@ -4,7 +4,8 @@ Files in the order a reader meets them: `memory` (the arena all pages live in), 
 `sort` and `build` (bulk build, merging), `reorder` (the same rows in another key order),
 `cursor` (positions, seeks, ranges), `prefix` (rows that begin with given keys), `scan` (folds of runs of rows), `probe`
 and `update` (the next version), `amend` (the same in place, of one that nobody reads any more), `crew` and `parts` (by
-several threads), `delta` (what differs between two versions), `surgery` (what a change of rows does to their trie),
+several threads), `locks` (which a process refuses that was forked in the midst), `delta` (what differs between two
+versions), `surgery` (what a change of rows does to their trie),
 `reading` and `version` (the Python face), `filter` (branches that are certainly not there), `intervals` (interval trees
 on top of it), `check` (the invariants, executable). Knows nothing of rules or joins.
 

@@ -15,6 +15,7 @@ that finds all its entries in the cache does without.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,23 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.core.typing import make_concrete_template
+
+from scantree.locks import LostLock, LostLockError
+
+
+def _see_whether_the_compiler_is_lost() -> None:
+    """In a child that was just forked: another thread may have been compiling, which nobody ends here."""
+    lock = global_compiler_lock._lock
+    if isinstance(lock, LostLock):
+        return
+    if lock.acquire(blocking=False):
+        lock.release()
+    else:
+        global_compiler_lock._lock = LostLock(LostLockError, "the compiler of kernels")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_see_whether_the_compiler_is_lost)
 
 
 @contextmanager

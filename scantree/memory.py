@@ -30,7 +30,6 @@ import mmap
 import os
 import platform
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -42,6 +41,7 @@ import numpy.typing as npt
 from scantree._jit import kernel, prefetch
 from scantree.crew import Crew
 from scantree.layout import DIRS, HEADER, ROOM, Shape, dir_count, dir_of, dir_words, page_words, root_words
+from scantree.locks import Lock, LostLockError
 
 GRAIN = 64
 LARGE = 2048
@@ -227,12 +227,13 @@ class Arena:
 
     `crew`: the threads that work on them beside each other (None: only whoever calls). `touched`: rows that were looked
     up in versions by key, found there, or changed, since it was made: what work is counted by. `gone`: versions that
-    wait to be dropped, each its root and its `packed` shape; any thread appends to it.
+    wait to be dropped, each its root and its `packed` shape; any thread appends to it. `lost` makes the error for a
+    process that was forked while another thread had the lock, from the words for what is lost.
     """
 
     RESERVE = _worth_reserving()
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, limit: int | None = None, lost: Callable[[str], Exception] = LostLockError) -> None:
         mapping, size = _reserve(self.RESERVE)
         counts, counted = _reserve(size // (GRAIN * 2))
         self._mapping = mapping
@@ -242,7 +243,7 @@ class Arena:
             np.frombuffer(counts, dtype=np.int32),
             np.zeros(FREE + CLASSES, np.int64),
         )
-        self.lock = threading.RLock()
+        self.lock = Lock(lost, "the pages of the database")
         self.crew: Crew | None = None
         self.touched = 0
         self.gone: deque[tuple[int, int]] = deque()

@@ -22,7 +22,6 @@ import os
 import sqlite3
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +32,7 @@ from lftj.durable.log_mark import RENEWED, Mark
 from lftj.durable.write_ahead_log import is_there, log_path, salt_of
 from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
 from lftj.errors import DatabaseFileError
+from scantree.locks import Lock
 
 # "lftj", and the version of the format of what is in the tables.
 APPLICATION, FORMAT = 0x6C66746A, 3
@@ -106,7 +106,7 @@ class Container:
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int | None) -> None:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
-        self.lock = threading.RLock()
+        self.lock = Lock(_opened_by_parent, self.path, self.pid)
         there = stat_of(self.path)
         self.place = absolute(self.path)
         if there is not None and stat.S_ISDIR(there.st_mode):
@@ -162,11 +162,7 @@ class Container:
     def connection(self) -> sqlite3.Connection:
         """The connection; `DatabaseFileError` once it is closed, and in a process that was forked."""
         if self.pid != os.getpid():
-            raise DatabaseFileError(
-                f"{self.path} was opened by process {self.pid}, and this one is its child",
-                why="a connection to the file must not be used in a process that was forked",
-                remedy="open the file in the child, with read_only=True if the parent goes on writing",
-            )
+            raise _opened_by_parent(self.path, self.pid)
         if self._connection is None:
             raise DatabaseFileError(
                 f"{self.path} is closed",
@@ -468,6 +464,15 @@ class Container:
         else:
             why, remedy = f"SQLite says: {text}", "nothing of it was kept; do it again once the cause is gone"
         return DatabaseFileError(f"cannot {what} {self.path}", why=why, remedy=remedy)
+
+
+def _opened_by_parent(path: Path, pid: int) -> DatabaseFileError:
+    """The error of a process that was forked from `pid`, which opened the file."""
+    return DatabaseFileError(
+        f"{path} was opened by process {pid}, and this one is its child",
+        why="a connection to the file must not be used in a process that was forked",
+        remedy="open the file in the child, with read_only=True if the parent goes on writing",
+    )
 
 
 def _statements(script: str) -> list[str]:

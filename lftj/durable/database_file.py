@@ -28,9 +28,10 @@ from lftj.durable.entry import LogEntry, Step
 from lftj.durable.followed import followed_of, supports_of, with_orders
 from lftj.durable.log_writing import Deltas, Waiting, symbols_there, write_entries, write_entry, write_with_symbols
 from lftj.durable.segments import PageList, Saved, Segments
-from lftj.errors import DatabaseFileError
+from lftj.errors import DatabaseFileError, ForkError
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
+from scantree.locks import Lock
 
 if TYPE_CHECKING:
     from lftj.durable.in_file import InFile
@@ -69,7 +70,8 @@ class DatabaseFile:
         self._size = 0
         # Appended to by who commits, shortened by who has the container's lock: each in one step, so without a lock.
         self._waiting: list[Waiting] = []
-        self._checkpoints = threading.RLock()  # one checkpoint, or load in bulk, at a time writes segments
+        # One checkpoint, or load in bulk, at a time writes segments.
+        self._checkpoints = Lock(ForkError, "the file of the database")
         self._failed = False  # whether what waits could not be written when that was last tried
         self._closing = threading.Event()
         self._writer: threading.Thread | None = None

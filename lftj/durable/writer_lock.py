@@ -113,6 +113,17 @@ def _key(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_dev, stat.st_ino
 
 
+def _begin_anew() -> None:
+    """A child that was forked holds no lock of its parent, one of whose other threads may have had the guard."""
+    global _GUARD
+    _GUARD = threading.RLock()
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 def _same(descriptor: int, path: Path) -> bool:
     """Whether an open file is still the one at `path`."""
     try:

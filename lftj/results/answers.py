@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from lftj import arguments
-from lftj.errors import CountRangeError, EvaluationError
+from lftj.errors import CountRangeError, EvaluationError, ForkError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.checker import check_query
@@ -32,6 +32,7 @@ from lftj.results.relation import Relation
 from lftj.results.transaction_delta import SortedRows
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Schema
+from scantree.locks import LostLockError
 from scantree.memory import ArenaFullError
 
 Named = TypeVar("Named")
@@ -236,11 +237,13 @@ class Answers(NotPickled):
             return self._giving(compiled, given).describe(compiled.clause, order=compiled.order)
 
     def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Call `action`; running out of memory becomes an error that says so."""
+        """Call `action`; running out of memory becomes an error that says so, and what a fork has taken another."""
         try:
             return action(*args, **options)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
+        except LostLockError as lost:
+            raise ForkError(lost.what) from None
 
 
 def _chosen(order: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Generator
 from types import TracebackType
 from typing import Any, Protocol
 
+from lftj.errors import ForkError
 from lftj.join.run import Limits
 
 # Seconds between two looks at a lock that somebody else has: the first, and the longest.
@@ -57,7 +59,7 @@ class AsyncBlock:
 
     def __init__(self, block: AnyBlock, writers: Writers) -> None:
         self._block, self._writers = block, writers
-        self._task, self._thread = asyncio.current_task(), threading.get_ident()
+        self._task, self._thread, self._pid = asyncio.current_task(), threading.get_ident(), os.getpid()
         self._passing: threading.Event | None = None
         self._passed, self._computing = threading.Event(), 0
         self._limits: list[Limits] = []
@@ -75,6 +77,7 @@ class AsyncBlock:
                         self._block.__enter__()
                         self._block._apart = self
                         return
+                    other._apart.check_alive()
                 finally:
                     writers._lock.release()
             pause = await _paused(pause)
@@ -151,7 +154,15 @@ class AsyncBlock:
 
     def awaited(self) -> threading.Event | None:
         """What other threads have to wait for while the commit is computed; None for the loop's and who computes."""
-        return self._passing if threading.get_ident() not in (self._thread, self._computing) else None
+        if threading.get_ident() in (self._thread, self._computing):
+            return None
+        self.check_alive()
+        return self._passing
+
+    def check_alive(self) -> None:
+        """Raise `ForkError` in a child, where nobody ends the block: its task, or its thread, is the parent's."""
+        if self._pid != os.getpid():
+            raise ForkError("the database")
 
 
 def _expire(limits: Limits) -> None:

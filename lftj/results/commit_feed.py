@@ -21,9 +21,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from lftj.errors import TransactionError
+from lftj.errors import ForkError, TransactionError
 from lftj.results.not_pickled import NotPickled
 from lftj.results.transaction_delta import Deltas
+from scantree.locks import Lock
 
 
 class CommitFeed(NotPickled):
@@ -40,7 +41,7 @@ class CommitFeed(NotPickled):
         self._items: deque[Deltas] = deque()
         self._lost = 0
         self._closed = False
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(Lock(ForkError, "the feed of commits"))
         self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     # -- who commits --------------------------------------------------------------------------------------------------

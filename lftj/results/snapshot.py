@@ -10,15 +10,15 @@ after the other.
 
 from __future__ import annotations
 
-import threading
-
 from lftj import html
+from lftj.errors import ForkError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.maintain.report import amount
 from lftj.program.state import State
 from lftj.progress import Progress
 from lftj.results.answers import Answers
 from lftj.results.not_pickled import Unchanging
+from scantree.locks import Lock
 
 
 class Snapshot(Answers, Unchanging):
@@ -29,7 +29,7 @@ class Snapshot(Answers, Unchanging):
     def __init__(self, evaluator: Evaluator, state: State) -> None:
         frozen = {name: relation.frozen() for name, relation in state.relations.items()}
         self._evaluator = evaluator.over(state._replace(relations=frozen), apart=True)
-        self._lock = threading.RLock()
+        self._lock = Lock(ForkError, "the snapshot")
         self._progress = Progress()
         self._known = {}
 

@@ -27,14 +27,15 @@ Source: incremental-leapfrog-triejoin.txt, sections 3.1 and 3.1.1.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from lftj.errors import ForkError
 from scantree.layout import DIRS, HEADER, ROOM
+from scantree.locks import Lock
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -60,7 +61,7 @@ class PageFolds:
 
     def __init__(self, leaf: Callable[[Rows], Any], combine: Callable[[Any, Any], Any]) -> None:
         self._leaf, self._combine = leaf, combine
-        self._lock = threading.RLock()
+        self._lock = Lock(ForkError, "a scan of the relation")
         self._busy = False
         self._source: PageFolds | None = None
         self.leaves = self.joins = 0

@@ -16,7 +16,6 @@ Source: M. Budiu et al., DBSP (VLDB 2023), sections 2 to 6.
 from __future__ import annotations
 
 import asyncio
-import threading
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from typing import Any
 
 from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
-from lftj.errors import DataError, DataWarning, MemoryLimitError, ProgramError, TransactionError
+from lftj.errors import DataError, DataWarning, ForkError, MemoryLimitError, ProgramError, TransactionError
 from lftj.language.terms import check_name, here
 from lftj.progress import Progress
 from lftj.results.not_pickled import NotPickled
@@ -45,6 +44,7 @@ from lftj.streams.weighted import WeightedRows
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
+from scantree.locks import Lock
 from scantree.memory import Arena, ArenaFullError
 
 
@@ -103,14 +103,15 @@ class Circuit(Loops, NotPickled):
         self.name = name
         self.rows_touched = 0  # rows that the last step looked up in integrals and tables, found there, or changed
         self._graph = Graph()
-        self._room = Room(Arena(size(memory_limit)), SymbolTable())
+        self._room = Room(Arena(size(memory_limit), ForkError), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
         self._readers: dict[str, StepRows] = {}  # of each input; made when it first steps
         self._ticks = 0
         self._whole: list[str] = []
         self._progress = Progress()
-        self._lock = threading.RLock()  # what a source of a step asks of the circuit comes from the same thread
+        # Reentrant: what a source of a step asks of the circuit comes from the same thread.
+        self._lock = Lock(ForkError, "the circuit")
         self._stepping = False
 
     def _sized(self, page_rows: int, dir_rows: int) -> Circuit:
@@ -154,7 +155,7 @@ class Circuit(Loops, NotPickled):
         `forget`: integrals drop what no row at or above the watermarks can ask for; it changes no answer.
         """
         made = Circuit(self.name)
-        made._room = self._room._replace(arena=Arena(self._room.arena.limit))
+        made._room = self._room._replace(arena=Arena(self._room.arena.limit, ForkError))
         made._graph, made._changes = self.changes_graph(forget=forget), True
         for name in self._whole:
             made._graph.keep(name)

@@ -21,17 +21,18 @@ more text, O(n log n) where many came. One writer at a time; readers may decode 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lftj.errors import ForkError
 from lftj.values import faults, ranks
 from lftj.values.text_index import TextIndex
 from lftj.values.type_table import from_stored, in_dictionary, to_stored, type_of
 from lftj.values.value_type import SYMBOL, Misfit, ValueType
+from scantree.locks import Lock
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +88,7 @@ class SymbolTable:
     """The texts of one database and their codes. Append-only."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = Lock(ForkError, "the texts of the database")
         self._array: pa.Array | None = None  # the first len(_array) texts
         self._recent: list[str] = []  # the texts after those
         self._codes: dict[str, int] = {}  # the first len(_codes) texts
