@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TextIO
 
+from scantree._compiling import compiling
+
 PATIENCE = 2.0
 # Seconds between two draws: a message to a notebook travels to the browser and is stored there for a while.
 _LIVE_EVERY, _NOTEBOOK_EVERY, _PLAIN_EVERY = 0.1, 0.5, 2.0
@@ -244,7 +246,8 @@ class Progress:
                     continue
                 last = now
                 step = self._steps[-1:] or [""]  # the work may end at any moment
-                line.draw(f"lftj: {step[0]}{self._detail}", f", {now - self._since:.0f} s")
+                compiling.lines.add(id(self))
+                line.draw(f"lftj: {step[0]}{self._detail}{compiling.note()}", f", {now - self._since:.0f} s")
 
     def close(self) -> None:
         """Take the line away, before anything else is written."""
@@ -252,6 +255,7 @@ class Progress:
             self._since = None
             if self.line is not None:
                 self.line.clear()
+            compiling.lines.discard(id(self))
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -7,7 +7,8 @@ and `update` (the next version), `amend` (the same in place, of one that nobody 
 several threads), `locks` (which a process refuses that was forked in the midst), `delta` (what differs between two
 versions), `surgery` (what a change of rows does to their trie),
 `reading` and `version` (the Python face), `filter` (branches that are certainly not there), `intervals` (interval trees
-on top of it), `check` (the invariants, executable). Knows nothing of rules or joins.
+on top of it), `check` (the invariants, executable). `_jit`, `_compile` and `_compiling` make kernels of functions, and
+say so. Knows nothing of rules or joins.
 
 The names below are imported when first used, so that `import scantree` does not import numba.
 """

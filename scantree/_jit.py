@@ -33,6 +33,7 @@ from numba.extending import intrinsic
 
 from scantree._cache import cache_root
 from scantree._compile import Kernel
+from scantree._compiling import compiling, is_quiet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,9 +57,7 @@ CACHE_DIR = cache_root() / f"kernels-{_source_hash(*_PACKAGES)}"
 _LEAF_DIR = CACHE_DIR / f"leaves-{_source_hash(*_LEAVES)}"
 
 
-# Seconds of compiling after which it is told; kernels that end a pause, by seconds between them; those that take long,
-# and for how many kinds of arguments each is compiled.
-PATIENCE, PAUSE = 1.0, 0.5
+# Kernels that take long, and for how many kinds of arguments each is compiled.
 LONG = {
     "triejoin": 1,
     "tracing_triejoin": 2,
@@ -72,40 +71,77 @@ LONG = {
 
 
 class _Announcer(event.Listener):
-    """Says on stderr which kernel is compiled where that takes long: no pause of a first run must look like a hang.
+    """Says on stderr that kernels are compiled where that takes long: no pause of a first run must look like a hang.
 
-    Kernels that are compiled one soon after the other are one pause, however short each is.
+    On a terminal it is one line, rewritten every second and taken away at the end. Elsewhere lines stay, so there is
+    one every `SECONDS_APART`. Where a progress line is on the screen, it says it.
     """
 
+    SECONDS_APART = 5.0
+
     def __init__(self) -> None:
-        self._waiting: list[threading.Timer] = []
-        self._began = self._ended = -math.inf
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._said = -math.inf
+        self._drawn = False  # on a terminal
 
     def on_start(self, event: event.Event) -> None:
-        """Tell of it unless it ends soon."""
-        kernel, now = event.data["dispatcher"], time.monotonic()
-        if not self._waiting and now - self._ended > PAUSE:
-            self._began = now
-        timer = threading.Timer(max(0.0, self._began + PATIENCE - now), self._say, [kernel.py_func.__name__])
-        timer.daemon = True
-        self._waiting.append(timer)
-        if isinstance(kernel, Kernel) and os.environ.get("LFTJ_QUIET") != "1":
-            timer.start()
+        """Announce it unless it ends soon."""
+        if not isinstance(event.data["dispatcher"], Kernel):  # of others who use numba
+            return
+        with self._lock:
+            compiling.start()
+            if compiling.depth == 1 and sys.stderr is not None and not is_quiet():
+                self._wait(compiling.wait())
 
     def on_end(self, event: event.Event) -> None:
         """It is over."""
-        self._waiting.pop().cancel()
-        self._ended = time.monotonic()
+        if not isinstance(event.data["dispatcher"], Kernel):
+            return
+        with self._lock:
+            compiling.end()
+            if not compiling.depth and self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+                self._clear()
 
-    def _say(self, name: str) -> None:
-        """Name the kernel, and how many long ones the cache lacks beside it; the next pause begins now."""
-        self._began = time.monotonic()
-        lacking = {one: n - len(list(CACHE_DIR.glob(f"**/*.{one}-*.nbc"))) for one, n in LONG.items()}
-        left = sum(max(0, n - (one == name)) for one, n in lacking.items())
-        clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # a progress line may stand there
-        more = f"; at most {left} more like it are still to be compiled" if left else ""
-        sys.stderr.write(f"{clear}lftj: compiling {name}, once on this machine{more} ...\n")
-        sys.stderr.flush()
+    def _wait(self, seconds: float) -> None:
+        """Say it after a while."""
+        self._timer = threading.Timer(max(0.0, seconds), self._say)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _say(self) -> None:
+        """Write the line, unless there was one just now where lines stay; and again after a while."""
+        with self._lock:
+            if threading.current_thread() is not self._timer:
+                return  # what it was about has ended
+            live, now = sys.stderr.isatty(), time.monotonic()
+            apart = 1.0 if live else self.SECONDS_APART
+            if compiling.lines:
+                self._drawn = False  # drawn over
+            elif live or now - self._said >= apart:
+                line = f"lftj: {compiling.text()} ..."
+                sys.stderr.write(f"\r\x1b[K{line[: _columns() - 1]}" if live else f"{line}\n")
+                sys.stderr.flush()
+                self._drawn, self._said = live, now
+            else:
+                apart += self._said - now
+            self._wait(apart)
+
+    def _clear(self) -> None:
+        if self._drawn and not compiling.lines:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._drawn = False
+
+
+def _columns() -> int:
+    """The width of the terminal that stderr is: a line that wraps cannot be rewritten."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:  # a stream without a descriptor
+        return 80
 
 
 event.register("numba:compile", _Announcer())

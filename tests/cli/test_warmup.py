@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from numba.core import event
 
+from lftj import progress
 from lftj.cli import main
 from lftj.join import delta_join, trace_update, triejoin
+from lftj.progress import Progress
 from lftj.triggers import row_kernel
-from scantree import _jit, update
+from scantree import _compiling, _jit, update
+from scantree._compiling import Compiling
 from sensitivity import index
 from tests.cli.conftest import EDGES, TRIANGLES
 from tests.cli.test_process import env
@@ -22,10 +30,11 @@ from tests.cli.test_process import env
 STREAM = """
 import sys
 from lftj.cli import main
-from scantree import _jit
-_jit.PATIENCE = 0.0
+from scantree import _compiling, _jit
+_compiling.PATIENCE, _jit._Announcer.SECONDS_APART = 0.2, 0.5
 sys.exit(main(["run", "tri.dl", "--updates", "-", "--maintain=tri=trace"]))
 """
+LINE = r"lftj: compiling kernels, once on this machine: (\d+) so far, \d+ s \.\.\."
 
 
 def test_warmup_says_where_the_code_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,20 +85,93 @@ def test_commits_need_nothing_beyond_what_is_compiled_beside_the_first_evaluatio
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
-def test_a_long_compilation_is_told_with_what_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def compiled(announcer: _jit._Announcer, number: int, seconds: float) -> Iterator[None]:
+    """A block within the compilation of the last of `number` kernels, each of which takes some time."""
+    kernel = event.Event("numba:compile", event.EventStatus.START, data={"dispatcher": triejoin.triejoin})
+    for n in range(number):
+        announcer.on_start(kernel)
+        time.sleep(seconds)
+        if n == number - 1:
+            yield
+        announcer.on_end(kernel)
+
+
+@pytest.fixture
+def announcer(monkeypatch: pytest.MonkeyPatch) -> _jit._Announcer:
+    """One that has heard of no kernel yet, and does not wait long."""
+    state = Compiling()
+    monkeypatch.setenv("LFTJ_QUIET", "0")
+    monkeypatch.setattr(_compiling, "PATIENCE", 0.1)
+    for module in (_jit, progress):
+        monkeypatch.setattr(module, "compiling", state)
+    return _jit._Announcer()
+
+
+@pytest.mark.jit_only
+def test_where_lines_stay_a_long_compilation_is_one_line(
+    announcer: _jit._Announcer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_jit, "CACHE_DIR", tmp_path)
-    announcer = _jit._Announcer()
-    announcer._say("update_packed")
-    for kernel, kinds in _jit.LONG.items():
-        for kind in range(kinds):
-            (tmp_path / f"file.{kernel}-1.py311.{kind}.nbc").touch()
-    announcer._say("update_packed")
-    assert capsys.readouterr().err == (
-        "lftj: compiling update_packed, once on this machine; at most 8 more like it are still to be compiled ...\n"
-        "lftj: compiling update_packed, once on this machine ...\n"
-    )
+    """Catches: a demonstration that opens with a screen of kernels that nobody has heard of."""
+    monkeypatch.setattr(sys, "stderr", seen := io.StringIO())
+    with compiled(announcer, 30, 0.02):
+        pass
+    assert [re.fullmatch(LINE, line) is not None for line in seen.getvalue().splitlines()] == [True]
+
+
+@pytest.mark.jit_only
+def test_where_lines_stay_there_is_one_every_few_seconds(
+    announcer: _jit._Announcer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One kernel that takes long says so again: its pause must not look like a hang either."""
+    monkeypatch.setattr(_jit._Announcer, "SECONDS_APART", 0.3)
+    monkeypatch.setattr(sys, "stderr", seen := io.StringIO())
+    with compiled(announcer, 1, 1.2):
+        pass
+    assert seen.getvalue().count("0 so far") in (3, 4)
+
+
+@pytest.mark.jit_only
+def test_a_terminal_has_one_line_that_is_rewritten_and_taken_away(
+    announcer: _jit._Announcer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", seen := Terminal())
+    with compiled(announcer, 10, 0.05):
+        pass
+    draws = seen.getvalue().split("\r\x1b[K")
+    assert "\n" not in seen.getvalue()
+    assert len(draws) > 3
+    assert all(not draw or re.fullmatch(LINE, draw) for draw in draws)
+    assert draws[-1] == ""
+
+
+@pytest.mark.jit_only
+def test_a_progress_line_says_it_instead(announcer: _jit._Announcer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setenv("LFTJ_PROGRESS", "")
+    monkeypatch.setattr(sys, "stderr", seen := Terminal())
+    with Progress().step("evaluating tri"), compiled(announcer, 1, 0.6):
+        pass
+    assert "lftj: evaluating tri, compiling kernels once on this machine (0 so far), 0 s" in seen.getvalue()
+    assert re.search(LINE, seen.getvalue()) is None
+
+
+@pytest.mark.jit_only
+def test_quick_compilations_with_pauses_between_are_not_announced(
+    announcer: _jit._Announcer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compiling, "PAUSE", 0.01)
+    monkeypatch.setattr(sys, "stderr", seen := io.StringIO())
+    for _ in range(5):
+        with compiled(announcer, 1, 0.03):
+            pass
+        time.sleep(0.02)
+    assert seen.getvalue() == ""
 
 
 def test_long_kernels_are_there() -> None:
@@ -98,7 +180,7 @@ def test_long_kernels_are_there() -> None:
 
 
 @pytest.mark.jit_only
-def test_a_stream_of_updates_tells_of_each_long_compilation(tmp_path: Path) -> None:
+def test_a_stream_of_updates_tells_of_compilations_all_along(tmp_path: Path) -> None:
     """Catches: a first commit that takes as long as the first evaluation, and says nothing."""
     (tmp_path / "tri.dl").write_text(TRIANGLES)
     (tmp_path / "edge.facts").write_text(EDGES)
@@ -112,9 +194,10 @@ def test_a_stream_of_updates_tells_of_each_long_compilation(tmp_path: Path) -> N
         check=True,
     )
     assert done.stdout.startswith("+tri 1 2 4\n+tri 1 3 4\n\n-tri 1 2 3\n-tri 1 2 4\n\n")
-    told = set(re.findall("lftj: compiling ([a-z_]+), once on this machine", done.stderr))
+    counts = [int(count) for count in re.findall(LINE, done.stderr)]
     compiled = {one for one in _jit.LONG if any(tmp_path.glob(f"cache/kernels-*/**/*.{one}-*.nbi"))}
     assert compiled == {"triejoin", "tracing_triejoin", "update_packed", "maintain", "stage_sites"}
-    assert compiled <= told
-    *_, last = [line for line in done.stderr.splitlines() if "still to be compiled" in line]
-    assert "at most 3 more" in last  # what follows by deltas, and by triggers
+    assert len(counts) > 5
+    assert counts == sorted(counts)
+    made = len(list(tmp_path.glob("cache/kernels-*/**/*.nbi")))
+    assert made - 10 < counts[-1] <= made  # of those that are compiled last, too
