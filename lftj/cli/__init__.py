@@ -15,6 +15,7 @@
         -w, --no-warn                      keep warnings about the program to yourself
         -j, --jobs, --threads N            threads that work at a time (auto: one per core)
     lftj query QUERY... PROGRAM [-F DIR]   the answers of queries; -p NAME=VALUE, --format table|csv|json|arrow, limits
+    lftj query QUERY... DATABASE           the same of a database in a file; so does `explain`
     lftj watch PROGRAM [-F DIR]            follow the program and its files, and print what changes
     lftj stream CIRCUIT.py --input NAME=FILE   a circuit of lftj.streams over files; each step prints what changed
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr

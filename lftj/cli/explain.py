@@ -1,10 +1,11 @@
-"""`lftj explain`: the plans of a program, on the facts there are."""
+"""`lftj explain`: the plans of a program, on the facts there are, or of a database in a file."""
 
 from __future__ import annotations
 
 from glob import glob
 from typing import TYPE_CHECKING
 
+from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, say
 from lftj.cli.program_file import checked, is_sql
 from lftj.cli.settings import Settings, database
@@ -16,21 +17,30 @@ if TYPE_CHECKING:
 
 def explain_program(settings: Settings, relation: str | None, *, evaluate: bool, as_json: bool) -> int:
     """Print how `relation` (None: everything) is, or with `evaluate` was, evaluated."""
+    with _explained(settings) as db:
+        if relation is not None:
+            db.explain(relation)  # an unknown name is told before any file is read
+        if is_database(settings.program):
+            if evaluate:  # a file has what is derived, and no figures of how that went
+                db._evaluator.state = db._state.made_stale(db._strata.order)
+        elif not is_sql(settings.program):
+            _load(db, settings)
+        if evaluate:
+            db.evaluate(*([relation] if relation is not None else []), timeout=settings.timeout)
+        explanation = db.explain(relation)
+        print(explanation.json() if as_json else explanation)
+    return Code.DONE
+
+
+def _explained(settings: Settings) -> Database:
+    """A database with the rules that are explained; of a program of rules, without its facts."""
+    if is_database(settings.program):
+        return opened(settings)
     if is_sql(settings.program):
         from lftj.cli.sql_report import loaded
 
-        db, _ = loaded(settings)
-    else:
-        db = database(settings, checked(settings.program))
-    if relation is not None:
-        db.explain(relation)  # an unknown name is told before any file is read
-    if not is_sql(settings.program):
-        _load(db, settings)
-    if evaluate:
-        db.evaluate(*([relation] if relation is not None else []), timeout=settings.timeout)
-    explanation = db.explain(relation)
-    print(explanation.json() if as_json else explanation)
-    return Code.DONE
+        return loaded(settings)[0]
+    return database(settings, checked(settings.program))
 
 
 def _load(db: Database, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""`lftj check`, `backup`, `compact` and `log` of databases in files (`lftj.durable`)."""
+"""Databases in files (`lftj.durable`): `lftj check`, `backup`, `compact` and `log` of them, and how others open them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,46 @@ from typing import TYPE_CHECKING
 from lftj.cli.outcome import Code, UsageError, say
 
 if TYPE_CHECKING:
+    from lftj.cli.settings import Settings
+    from lftj.database import Database
     from lftj.durable.checking import Damage
 
 
-def database_files(paths: Sequence[str]) -> bool:
-    """Whether all paths are databases in files, by their first bytes or their names; an error if only some are."""
+def is_database(path: str) -> bool:
+    """Whether an argument is a database in a file, by its first bytes or its name."""
     from lftj.durable.magic import is_file
 
-    found = [path for path in paths if path != "-" and (path.endswith(".lftj") or is_file(path))]
+    return path != "-" and (path.endswith(".lftj") or is_file(path))
+
+
+def opened(settings: Settings) -> Database:
+    """The database in the file that stands in the place of a program: as it is now, whoever writes to it."""
+    from lftj.database import Database
+
+    path = settings.program
+    if settings.facts != ".":
+        raise UsageError(
+            f"-F {settings.facts}: {path} is a database, and reads no fact files",
+            why="its facts are in the file",
+            remedy="leave -F out",
+        )
+    for option, given in (
+        ("key-order", settings.key_orders),
+        ("maintain", settings.maintain),
+        ("granularity", settings.granularity),
+    ):
+        if given:
+            raise UsageError(
+                f"--{option} comes too late for {path}",
+                why="the file has its rules, with the plans and strategies that they were made with",
+                remedy=f"leave --{option} out",
+            )
+    return Database(path=path, read_only=True, memory_limit=settings.memory_limit, threads=settings.threads)
+
+
+def database_files(paths: Sequence[str]) -> bool:
+    """Whether all paths are databases in files; an error if only some are."""
+    found = [path for path in paths if is_database(path)]
     if found and len(found) < len(paths):
         raise UsageError(
             f"{found[0]} is a database, and others of the files are programs",

@@ -43,6 +43,9 @@ _WORDS = {
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
     "read_only=True opens a file that is there": "the command reads a file that is there",
     "check the path, or open it once without read_only": "check the path; `lftj run PROGRAM --database FILE` makes one",
+    "open it without read_only=True; or change a copy in memory, `db.branch()`": (
+        "ask with `select`; `lftj run PROGRAM --database FILE --updates CHANGES` changes rows"
+    ),
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }
 _QUERY = re.compile(r'`db\.query\("(p\(\$([^,]+), x\))", [^=]+=\.\.\.\)`')  # with the name of a parameter

@@ -70,7 +70,8 @@ def read_program(named: str) -> tuple[str, str]:
             "this is a database, not a program",
             where=named,
             why="a program is a text of rules or of SQL",
-            remedy="name the program; `lftj run PROGRAM --database FILE` keeps what it reads and derives in a database",
+            remedy=f"name the program; a database is asked by `lftj query QUERY {named}`, and written to by "
+            "`lftj run PROGRAM --database FILE`",
         )
     return _decoded(content, named), named
 

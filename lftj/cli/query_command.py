@@ -1,7 +1,9 @@
-"""`lftj query QUERY... PROGRAM`: questions to a program and its facts, the answers on stdout.
+"""`lftj query QUERY... PROGRAM`: questions to a program and its facts, or to a database in a file; answers on stdout.
 
-Only what the queries need is read and evaluated. Each has a column per named variable, as `Database.query` has. The
-answers are printed one after the other, in one of the forms below; a blank line separates those of `table` and `csv`.
+Only what the queries need is read and evaluated. Of a database that is the state at the moment when it is opened,
+whatever is written to it meanwhile. A query is of rules, with a column per named variable as `Database.query` has, or
+of SQL. The answers are printed one after the other, in one of the forms below; a blank line separates those of `table`
+and `csv`.
 
     table   columns in line, for people
     csv     with a header, quoted as RFC 4180 says
@@ -17,11 +19,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, UsageError
 from lftj.cli.print_answers import ARROW, FORMS
 from lftj.cli.program_file import STDIN, checked, is_sql
@@ -34,13 +37,16 @@ if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.language.clause import CheckedProgram
     from lftj.results.query import Query
+    from lftj.sql.results import SqlResult
 
-# No query of rules begins so.
-_SQL = re.compile(r"\s*(select|with|values)\s", re.IGNORECASE)
+# No query of rules begins so: not even with two words.
+_CHANGE = re.compile(r"\s*(insert|update|delete|create|drop|alter|merge|truncate)\s+\w", re.IGNORECASE)
+_SQL = re.compile(rf"\s*(select|with|values)\s|{_CHANGE.pattern}", re.IGNORECASE)
+_PARAMETER = re.compile(r"\$(\w+)")
 
 
 def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequence[str]) -> int:
-    """Print the answers of all queries but the last of `given`, which is the program.
+    """Print the answers of all queries but the last of `given`, which is the program, or a database in a file.
 
     `parameters`: `name=value` for those of the queries.
     """
@@ -48,62 +54,81 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
     values = by_name("-p", map(_parameter, parameters))
     *texts, named = given
     settings = replace(settings, program=named)
-    if is_sql(named) or all(map(_SQL.match, texts)):
-        return _answer_sql(settings, texts, form, values)
-    program = checked(named)
-    check_folders(settings, STDIN, program.directives)
-    db = database(settings, program)
-    queries = [_query(db, text, values, settings.timeout) for text in texts]
-    _refuse_unused(values, queries)
-    from lftj.io.directive_files import read_inputs
+    of_sql = [text for text in texts if is_sql(named) or _SQL.match(text)]
+    of_rules = [text for text in texts if text not in of_sql]
+    if not of_rules:
+        _refuse_unused(values, _named_in(of_sql))  # before any time is spent
+    program = None if is_sql(named) or is_database(named) else checked(named)
+    with _asked(settings, program) as db:
+        queries = {text: _query(db, text, values, settings.timeout) for text in of_rules}
+        in_rules = [name for query in queries.values() for name in query._compiled.parameters]
+        _refuse_unused(values, [*_named_in(of_sql), *in_rules])
+        if program is not None:
+            from lftj.io.directive_files import read_inputs
 
-    needed = _needed(queries, program)
-    read_inputs(db, settings.facts, skip=[d for d in db.directives if d.relation not in needed])
-    for number, query in enumerate(queries):
-        if number and form in ("table", "csv"):
-            print()
-        FORMS[form](query.relation())
+            needed = set(db) if of_sql else _needed(queries.values(), program)
+            read_inputs(db, settings.facts, skip=[d for d in db.directives if d.relation not in needed])
+        for number, text in enumerate(texts):
+            rows = queries[text].relation() if text in queries else _answer_of_sql(db, settings, text, values)
+            if number and form in ("table", "csv"):
+                print()
+            FORMS[form](rows)
     return Code.DONE
 
 
-def _answer_sql(settings: Settings, texts: Sequence[str], form: str, values: dict[str, str]) -> int:
-    """Answer queries of SQL, over a program of SQL or of rules; values of parameters are texts there."""
-    from lftj.cli.sql_report import loaded
-    from lftj.io.directive_files import read_inputs
+def _asked(settings: Settings, program: CheckedProgram | None) -> Database:
+    """What is asked: a database in a file, or one with a program; of one of rules (`program`), without its facts."""
+    if program is not None:
+        check_folders(settings, STDIN, program.directives)
+        return database(settings, program)
+    if is_sql(settings.program):
+        from lftj.cli.sql_report import loaded
+
+        check_folders(settings, STDIN, ())
+        return loaded(settings)[0]
+    return opened(settings)
+
+
+def _answer_of_sql(db: Database, settings: Settings, text: str, values: dict[str, str]) -> SqlResult:
+    """The answer of a query of SQL; values of parameters are texts there."""
     from lftj.results.transaction_delta import Deltas
 
-    directives = () if is_sql(settings.program) else checked(settings.program).directives
-    check_folders(settings, STDIN, directives)
-    for name in values:
-        if not any(re.search(rf"\${re.escape(name)}\b", text) for text in texts):
-            _refuse_unused({name: values[name]}, ())
-    if is_sql(settings.program):
-        db, _ = loaded(settings)
-    else:
-        db = database(settings, checked(settings.program))
-        read_inputs(db, settings.facts)
-    for number, text in enumerate(texts):
-        given = {name: value for name, value in values.items() if re.search(rf"\${re.escape(name)}\b", text)}
-        try:
-            rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
-        except ProgramError:
-            if not _is_of_rules(text):
-                raise
-            raise UsageError(
-                f"`{text}` asks as a rule does, and {settings.program} is a program of SQL",
-                why="a program of SQL is asked in SQL",
-                remedy="ask with `select`, as in `lftj query 'select * from total' report.sql`",
-            ) from None
-        if isinstance(rows, Deltas):
-            raise UsageError(
-                f"`{text}` changes the program",
-                why="`lftj query` answers questions, and what it is given is forgotten afterwards",
-                remedy="write it into the program, or ask with `select`",
-            )
-        if number and form in ("table", "csv"):
-            print()
-        FORMS[form](rows)
-    return Code.DONE
+    if _CHANGE.match(text):
+        raise _changes(text, settings)
+    given = {name: values[name] for name in _named_in([text]) if name in values}
+    try:
+        rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
+    except ProgramError:
+        if not _is_of_rules(text):
+            raise
+        raise UsageError(
+            f"`{text}` asks as a rule does, and {settings.program} is a program of SQL",
+            why="a program of SQL is asked in SQL",
+            remedy="ask with `select`, as in `lftj query 'select * from total' report.sql`",
+        ) from None
+    if isinstance(rows, Deltas):  # `with ... insert`
+        raise _changes(text, settings)
+    return rows
+
+
+def _changes(text: str, settings: Settings) -> UsageError:
+    """The error for a statement that is no query."""
+    if is_database(settings.program):
+        return UsageError(
+            f"`{text}` changes the database",
+            why="`lftj query` answers questions, and opens a database to read it",
+            remedy="ask with `select`; `lftj run PROGRAM --database FILE --updates CHANGES` changes rows",
+        )
+    return UsageError(
+        f"`{text}` changes the program",
+        why="`lftj query` answers questions, and what it is given is forgotten afterwards",
+        remedy="write it into the program, or ask with `select`",
+    )
+
+
+def _named_in(texts: Sequence[str]) -> list[str]:
+    """The parameters that texts of SQL name."""
+    return [name for text in texts for name in _PARAMETER.findall(text)]
 
 
 def _is_of_rules(text: str) -> bool:
@@ -119,13 +144,13 @@ def _check(given: Sequence[str], form: str) -> None:
     if len(given) < 2:
         raise UsageError(
             "a query and a program are needed",
-            why="`lftj query` asks a program questions",
-            remedy="give the queries and then the program, as in `lftj query 'tri(1, y, z)' tri.dl -F facts`",
+            why="`lftj query` asks a program questions, or a database in a file",
+            remedy="give the queries and then what they ask, as in `lftj query 'tri(1, y, z)' tri.dl -F facts`",
         )
     if given[-1] != STDIN and not Path(given[-1]).exists() and Path(given[0]).is_file():
         raise UsageError(
             f"the program does not stand last: {given[-1]} is no file, and {given[0]} is one",
-            why="queries come first, and the program is the last argument",
+            why="queries come first, and the program or database is the last argument",
             remedy="move the program behind the queries",
         )
     if form not in FORMS:
@@ -185,8 +210,8 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
     return db.query(text, timeout=timeout, **given)  # type: ignore[arg-type]
 
 
-def _refuse_unused(values: dict[str, str], queries: Sequence[Query]) -> None:
-    named = [name for query in queries for name in query._compiled.parameters]
+def _refuse_unused(values: dict[str, str], named: Sequence[str]) -> None:
+    """Refuse values of parameters that no query names; `named`: those that are."""
     for name in values:
         if name not in named:
             raise UsageError(
@@ -196,7 +221,7 @@ def _refuse_unused(values: dict[str, str], queries: Sequence[Query]) -> None:
             )
 
 
-def _needed(queries: Sequence[Query], program: CheckedProgram) -> set[str]:
+def _needed(queries: Iterable[Query], program: CheckedProgram) -> set[str]:
     """The relations that the queries read, and all that these are derived from."""
     needed: set[str] = set()
     waiting = [name for query in queries for name in query._compiled.reads]

@@ -457,7 +457,8 @@ def test_databases_are_explained_in_words_of_the_command_line(shell: Shell) -> N
     assert done.err == (
         "shop.lftj: error: this is a database, not a program\n"
         "  why: a program is a text of rules or of SQL\n"
-        "  do: name the program; `lftj run PROGRAM --database FILE` keeps what it reads and derives in a database\n"
+        "  do: name the program; a database is asked by `lftj query QUERY shop.lftj`, and written to by "
+        "`lftj run PROGRAM --database FILE`\n"
     )
 
 
