@@ -1,4 +1,4 @@
-"""Databases in files (`lftj.durable`): `lftj check`, `backup`, `compact` and `log` of them, and how others open them."""
+"""Databases in files (`lftj.durable`): `lftj check`, `backup`, `compact` and `log` of them, and how they are asked."""
 
 from __future__ import annotations
 

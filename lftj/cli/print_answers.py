@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from lftj.results.text_table import table_lines
+
 if TYPE_CHECKING:
     from lftj.results.relation import Relation
     from lftj.sql.results import SqlResult
@@ -19,16 +21,11 @@ def print_table(rows: Relation | SqlResult) -> None:
     """Columns in line: numbers to the right, texts to the left."""
     if not rows.columns:
         return _print_truth(rows)
-    header = list(rows.columns)
+    from lftj.values.type_table import in_dictionary
+
     cells = [["null" if cell is None else cell for cell in row] for row in _fields(rows)]
-    left = [kind == "symbol" for kind in rows.columns.values()]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    for cell_row in (header, ["-" * width for width in widths], *cells):
-        shown = [
-            cell.ljust(width) if to_left else cell.rjust(width)
-            for cell, width, to_left in zip(cell_row, widths, left, strict=True)
-        ]
-        print("  ".join(shown).rstrip())
+    for line in table_lines(list(rows.columns), cells, list(map(in_dictionary, rows.columns.values())), ruled=True):
+        print(line)
     return None
 
 

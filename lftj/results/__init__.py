@@ -4,5 +4,6 @@
 `query`, `compiled`, `prepared` (a query asked once, checked once, asked many times) · `answers` (queries and relations
 by name) · `snapshot` · `not_pickled` (what pickling and copying them says) · `scans`, `monoids`, `text_order` (folds of
 key intervals) · `path_counts` · `listing` (a database as it is shown) · `watching`, `commit_feed` (callbacks, the
-commits to come) · `async_block` (`async with`) · `event_stream` (`Database.apply`) · `metrics`
+commits to come) · `async_block` (`async with`) · `event_stream` (`Database.apply`) · `metrics` ·
+`text_table` (columns in line)
 """

@@ -27,6 +27,7 @@ from lftj import html
 from lftj.errors import DataError, MissingKeyError, UnknownColumnError
 from lftj.maintain.report import amount
 from lftj.results.tabular import Held, Tabular
+from lftj.results.text_table import table_lines
 from lftj.values import gate
 from lftj.values.faults import shown
 from lftj.values.interruptible import interruptible
@@ -220,14 +221,8 @@ class Relation(Tabular):
         cells = [[html.cell(value) for value in row] for row in self._head()]
         if not names:
             return self._title()
-        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
-        right = [not in_dictionary(t) for t in self._schema.types]
-
-        def line(row: list[str]) -> str:
-            padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
-            return ("  " + "  ".join(padded)).rstrip()
-
-        lines = [self._title(), line(names), *(line(row) for row in cells)]
+        table = table_lines(names, cells, list(map(in_dictionary, self._schema.types)), ruled=False)
+        lines = [self._title(), *(f"  {line}".rstrip() for line in table)]
         if len(self) > len(cells):
             lines.append(f"  ... {len(self) - len(cells):,} more")
         return "\n".join(lines)

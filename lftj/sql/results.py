@@ -19,6 +19,7 @@ from lftj import html
 from lftj.maintain.report import amount
 from lftj.results.relation import SHOWN_ROWS, Relation
 from lftj.results.tabular import Held, Tabular
+from lftj.results.text_table import table_lines
 from lftj.values import gate
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
@@ -74,16 +75,7 @@ class SqlResult(Tabular):
     def __repr__(self) -> str:
         names, types = self._schema.names, self._schema.types
         cells = [[html.cell(value) for value in row] for row in self._head()]
-        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
-
-        def line(row: list[str]) -> str:
-            padded = (
-                cell.ljust(width) if in_dictionary(type) else cell.rjust(width)
-                for cell, width, type in zip(row, widths, types, strict=True)
-            )
-            return "  ".join(padded).rstrip()
-
-        lines = [line(list(names)), line(["-" * width for width in widths]), *map(line, cells)]
+        lines = table_lines(names, cells, list(map(in_dictionary, types)), ruled=True)
         if len(self) > len(cells):
             lines.append(f"... {amount(len(self) - len(cells), 'row')} more")
         return "\n".join(lines)
