@@ -185,10 +185,18 @@ class Container:
         except DatabaseFileError:  # an OSError too
             raise
         except OSError as error:
+            folder = lock_path(self.path).parent
+            if not folder.is_dir():
+                is_file = folder.exists()
+                raise DatabaseFileError(
+                    f"cannot make {self.path}",
+                    why=f"{folder} is not a folder" if is_file else f"there is no folder {folder}",
+                    remedy="check the path" if is_file else "make it first, or check the path",
+                ) from None
             raise DatabaseFileError(
                 f"cannot write to {self.path}",
                 why=f"{lock_path(self.path)} tells who writes to it, and cannot be written: {error.strerror}",
-                remedy="check the path and its permissions, or open it with read_only=True",
+                remedy="check the permissions" + (", or open it with read_only=True" if self.place.exists() else ""),
             ) from None
 
     def connect(self, mode: str, options: str = "") -> sqlite3.Connection:
@@ -460,7 +468,8 @@ class Container:
         elif "full" in text:
             why, remedy = f"SQLite says: {text}", "make room on the disk and do it again; nothing of it was kept"
         elif "readonly" in text or "unable to open" in text:
-            why, remedy = f"SQLite says: {text}", "check the path and its permissions, or open it with read_only=True"
+            why, remedy = f"SQLite says: {text}", "check the path and its permissions"
+            remedy += "" if self.read_only else ", or open it with read_only=True"
         else:
             why, remedy = f"SQLite says: {text}", "nothing of it was kept; do it again once the cause is gone"
         return DatabaseFileError(f"cannot {what} {self.path}", why=why, remedy=remedy)

@@ -24,6 +24,23 @@ def test_paths_that_no_file_has(path: str, read_only: bool) -> None:
         lftj.Database(path=path, read_only=read_only)
 
 
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """Catches: a lock file that is named instead, and a remedy that cannot help: to open it with read_only=True."""
+    (tmp_path / "file").touch()
+    (tmp_path / "link.lftj").symlink_to(tmp_path / "none" / "x.lftj")
+    for name in ("none/x.lftj", "link.lftj"):
+        with pytest.raises(DatabaseFileError) as caught:
+            lftj.Database(path=tmp_path / name)
+        assert str(caught.value) == (
+            f"cannot make {tmp_path / name}\n"
+            f"  why: there is no folder {tmp_path / 'none'}\n"
+            "  do: make it first, or check the path"
+        )
+    with pytest.raises(DatabaseFileError, match=r"file is not a folder\n  do: check the path$"):
+        lftj.Database(path=tmp_path / "file" / "x.lftj")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link.lftj"]
+
+
 def test_read_only_without_a_file() -> None:
     with pytest.raises(ArgumentError, match="without a path there is none"):
         lftj.Database(read_only=True)
