@@ -3,7 +3,8 @@
     python -m bench.run [-w triangle,bowtie] [-g wiki-Vote] [-e lftj,duckdb] [-m count] [-r 5] [-t 60] [--resume]
 
 The engines of one case run one after another, each in a process of its own. Progress goes to stderr. Ctrl-C ends the
-measurement under way and keeps all finished ones; `--resume` then skips what the current commit has measured.
+measurement under way and keeps all finished ones; `--resume` then skips what the current commit has measured. With
+`--no-record`, as `lftj bench` calls it, figures are printed only.
 Exit code: 0, or 1 if counts disagree or an engine failed.
 """
 
@@ -39,7 +40,7 @@ class Options:
     modes: tuple[str, ...] = ()
     repeats: int = 5
     timeout: float = 60.0
-    output: Path = results.JOINS
+    output: Path | None = results.JOINS  # None: nothing is recorded
     resume: bool = False
 
 
@@ -78,7 +79,7 @@ def run(options: Options) -> int:
     """Measure everything chosen; return the number of disagreements and failures."""
     already = {
         results.key(line)
-        for line in results.read(options.output)
+        for line in results.read(options.output or results.JOINS)
         if options.resume and line["run"]["commit"] == results.run_stamp()["commit"] and line["status"] != "error"
     }
     engines = options.engines or tuple(ENGINES)
@@ -101,7 +102,8 @@ def run(options: Options) -> int:
                 if reply["status"] == "ok":
                     counts[name] = reply["count"]
                 troubles += reply["status"] == "error"
-                results.append(options.output, {**request, "graph": this[1], "extra": case.extra, **reply})
+                if options.output is not None:
+                    results.append(options.output, {**request, "graph": this[1], "extra": case.extra, **reply})
             troubles += disagreement(workload, case, counts)
     return troubles
 
@@ -154,6 +156,11 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def recorded_in(path: Path) -> str:
+    """A file of results, as messages name it."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
 def parse(arguments: Sequence[str] | None = None) -> Options:
     """Options from the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.run", description=(__doc__ or "").splitlines()[0])
@@ -167,9 +174,18 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument("-m", "--modes", default=(), type=names, metavar="A,B", help=f"of {', '.join(MODES)}")
     parser.add_argument("-r", "--repeats", type=int, default=Options.repeats)
     parser.add_argument("-t", "--timeout", type=float, default=Options.timeout, help="seconds for one run")
-    parser.add_argument("-o", "--output", type=Path, default=results.JOINS)
+    parser.add_argument("-o", "--output", type=Path, help=f"record in this file; default: {recorded_in(results.JOINS)}")
+    parser.add_argument(
+        "--record",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="append to that file, which is tracked; `lftj bench` does so only with --record, or with -o",
+    )
     parser.add_argument("--resume", action="store_true", help="skip what this commit has measured")
-    options = Options(**vars(parser.parse_args(arguments)))
+    given = vars(parser.parse_args(arguments))
+    record = given.pop("record")
+    given["output"] = given["output"] or (results.JOINS if record else None)
+    options = Options(**given)
     known = (
         ("workload", options.workloads, [w.name for w in WORKLOADS]),
         ("engine", options.engines, list(ENGINES)),
@@ -186,10 +202,13 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     options = parse(arguments)
+    number = len(list(cases(options)))
+    kept = f"recorded in {recorded_in(options.output)}" if options.output else "printed, and not recorded (--record)"
+    say(f"{number} {'case' if number == 1 else 'cases'}; what is measured is {kept}; Ctrl-C ends it")
     try:
         return 1 if run(options) else 0
     except KeyboardInterrupt:
-        say("interrupted; finished measurements are kept, --resume continues")
+        say("interrupted" + ("; finished measurements are kept, --resume continues" if options.output else ""))
         return 130
 
 

@@ -31,6 +31,29 @@ def test_measures_in_processes_of_their_own(tmp_path: Path, capfd: pytest.Captur
     assert len(list(results.read(output))) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "recorded"),
+    [((), True), (("--no-record",), False), (("--no-record", "--record"), True), (("--no-record", "-o", "own"), False)],
+)
+def test_what_is_recorded(
+    options: tuple[str, ...],
+    recorded: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`make bench` records; `lftj bench`, which passes --no-record, leaves files that are tracked alone."""
+    monkeypatch.setattr(run, "measure_apart", lambda *_: {"status": "timeout", "limit": 1.0})
+    monkeypatch.setattr(results, "JOINS", joins := tmp_path / "joins.jsonl")
+    monkeypatch.chdir(tmp_path)
+    assert run.main(["-w", "triangle", "-g", "wiki-Vote", "-e", "duckdb", "-m", "count", *options]) == 0
+    assert joins.exists() is recorded
+    assert (tmp_path / "own").exists() is ("own" in options)
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.startswith("1 case; what is measured is ")
+    assert ("recorded in" in first) is (recorded or "own" in options)
+
+
 def test_disagreement_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     triangle, case = by_name("triangle"), Case("ego-Facebook")
     assert run.disagreement(triangle, case, {"a": 1_612_010, "b": 1_612_010}) == 0

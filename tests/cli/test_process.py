@@ -198,6 +198,27 @@ def test_bench_passes_its_arguments_on(tmp_path: Path) -> None:
     assert "no workload 'nothing'" in done.stderr
 
 
+def test_bench_records_nothing_unless_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a command that somebody tries, and that changes files of the checkout which are tracked."""
+    from bench import run
+    from lftj.cli import bench, main
+
+    called: list[list[str]] = []
+
+    class Child:
+        def __init__(self, command: list[str], **_: object) -> None:
+            called.append(command)
+
+        def wait(self) -> int:
+            return 0
+
+    monkeypatch.setattr(bench.subprocess, "Popen", Child)
+    for arguments in ([], ["--record"]):
+        assert main(["bench", "-w", "triangle", *arguments]) == 0
+    outputs = [run.parse(command[3:]).output for command in called]
+    assert outputs == [None, run.results.JOINS]
+
+
 def test_bench_without_a_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
