@@ -9,6 +9,7 @@ from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, say
 from lftj.cli.program_file import checked, is_sql
 from lftj.cli.settings import Settings, database
+from lftj.cli.strategy_notes import note_strategies
 from lftj.language.clause import Directive
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def explain_program(settings: Settings, relation: str | None, *, evaluate: bool,
     """Print how `relation` (None: everything) is, or with `evaluate` was, evaluated."""
     with _explained(settings) as db:
         if relation is not None:
-            db.explain(relation)  # an unknown name is told before any file is read
+            db.explain(relation)  # an unknown name is refused before any file is read
         if is_database(settings.program):
             if evaluate:  # a file has what is derived, and no figures of how that went
                 db._evaluator.state = db._state.made_stale(db._strata.order)
@@ -27,6 +28,7 @@ def explain_program(settings: Settings, relation: str | None, *, evaluate: bool,
             _load(db, settings)
         if evaluate:
             db.evaluate(*([relation] if relation is not None else []), timeout=settings.timeout)
+        note_strategies(db, settings)
         explanation = db.explain(relation)
         print(explanation.json() if as_json else explanation)
     return Code.DONE

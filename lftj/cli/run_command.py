@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.program_file import STDIN, checked, is_sql
 from lftj.cli.settings import Settings, check_folders, database
+from lftj.cli.strategy_notes import note_strategies
 from lftj.cli.tell_rejects import tell_rejects
 from lftj.cli.updates import apply_updates, check_updates, opened
 
@@ -57,10 +58,11 @@ def _evaluated(
         inputs = [d.relation for d in db.directives if d.kind == "input"]
         tell_rejects(rejects, inputs, None if output == STDIN else Path(output))
     wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
-    if wanted or updates is not None:  # updates are told of all heads if there is no `.output`
+    if wanted or updates is not None:  # without `.output`, updates print the changes of all heads
         db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
     else:
         say("lftj: the program has no `.output` and no `.printsize`, so nothing was evaluated")
+    note_strategies(db, settings)
     evaluated = clock()
     if updates is not None:
         apply_updates(db, *updates, settings.timeout, stats=stats)

@@ -1,4 +1,4 @@
-"""What commands that read a program take alike, its database, and the folders that it reads and writes."""
+"""What all commands that read a program take, its database, and the folders that it reads and writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_BYTES = 64_000
 
 @dataclass(frozen=True)
 class Settings:
-    """What these commands take alike, converted and checked as far as the command line alone allows."""
+    """What all of these commands take, converted and checked as far as the command line alone allows."""
 
     program: str
     facts: str
@@ -86,16 +86,24 @@ def by_name(
     return found
 
 
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _threads(text: str) -> int:
+    there = cores()
     if text == "auto":
-        return os.cpu_count() or 1
+        return there
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(
-            f"--threads {text} is no number of threads",
+            f"--threads {text} is not a number of threads",
             why="it is how many threads may work at a time",
             remedy="give 1 or more, or auto: one per core",
         )
-    return int(text)
+    if int(text) > there:
+        say(f"lftj: --threads {text}: {there} are used, one for each core that this process may use")
+    return min(int(text), there)
 
 
 def seconds_of(option: str, text: str, *, what: str, such_as: str) -> float:
@@ -106,7 +114,9 @@ def seconds_of(option: str, text: str, *, what: str, such_as: str) -> float:
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise UsageError(
-            f"{option} {text} is no time", why=f"it is {what}, more than 0", remedy=f"give seconds, such as {such_as}"
+            f"{option} {text} is not a time",
+            why=f"it is {what}, more than 0",
+            remedy=f"give seconds, such as {such_as}",
         )
     return seconds
 
@@ -115,7 +125,7 @@ def _bytes(text: str) -> int:
     found = arguments.bytes_of(text)
     if found is None:
         raise UsageError(
-            f"--memory-limit {text} is no size",
+            f"--memory-limit {text} is not a size",
             why="it is a number of bytes, 1 or more, or such a number in words",
             remedy=f"give {arguments.SIZES}",
         )
@@ -133,7 +143,7 @@ def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
     variables = tuple(name.strip() for name in order.split(","))
     if not equals or not head.strip() or not all(variables):
         raise UsageError(
-            f"--key-order {text} is no key order",
+            f"--key-order {text} is not a key order",
             why="it is the order in which the rules of a head bind their variables",
             remedy="name a head and its rule's variables, as in tri=x,y,z",
         )
@@ -151,7 +161,7 @@ def _option(option: str, text: str) -> tuple[str, str]:
 
 
 def database(settings: Settings, program: CheckedProgram) -> Database:
-    """A database with the program's rules and no facts but those of its text; warnings are told."""
+    """A database with the program's rules and no facts but those of its text; warnings are printed."""
     if not settings.no_warn:
         for warning in program.warnings:
             say(worded(warning.render()))
@@ -175,7 +185,7 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
 def _add_rules(db: Database, settings: Settings, program: CheckedProgram) -> None:
     """Add the rules of a program, with what the options say of them."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they have just been told
+        warnings.simplefilter("ignore")  # they have just been printed
         try:
             db.rules(
                 program.program,
@@ -198,7 +208,7 @@ def check_folders(settings: Settings, output: str, directives: Sequence[Directiv
         raise UsageError(
             f"stdin cannot hold both the program and the facts of `{stdin[0].relation}`",
             where=str(stdin[0].span),
-            why="stdin can be read once, and the program takes all of it",
+            why="stdin can be read only once, and the program takes all of it",
             remedy="give the program as a file",
         )
     if not os.path.isdir(settings.facts):

@@ -17,6 +17,7 @@ from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.print_answers import print_table
 from lftj.cli.program_file import STDIN, read_program
 from lftj.cli.settings import Settings, check_folders
+from lftj.cli.strategy_notes import note_strategies
 from lftj.cli.tell_rejects import tell_rejects
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import ConstraintError, Diagnostic, ProgramError
@@ -46,6 +47,7 @@ def run_report(settings: Settings, output: str, on_error: str, stats: bool, upda
             apply_updates(db, stream, "<stdin>" if updates == STDIN else updates, settings.timeout, stats=stats)
     else:
         db, queries = loaded(settings, on_error, None if output == STDIN else Path(output))
+    note_strategies(db, settings)
     _write_views(db, output, settings.timeout)
     for query in queries:
         print_table(query())
@@ -161,7 +163,7 @@ def _write_views(db: Database, output: str, timeout: float | None) -> None:
 def check_report(program: str) -> list[Diagnostic]:
     """Every finding about a program of SQL; no file is read but its own.
 
-    What a statement that is wrong would have defined is not told to be missing a second time.
+    What a wrong statement would have defined is not reported as missing a second time.
     """
     from lftj.database import Database
     from lftj.sql.one_off import asked
