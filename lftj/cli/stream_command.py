@@ -30,7 +30,16 @@ def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, st
     sources = by_name("--input", map(_input, inputs), remedy="put the rows into one file: one after the other")
     if not rows.isdecimal() or int(rows) < 1:
         raise UsageError(
-            f"--rows {rows} is no number of rows", why="it says how many rows are a step", remedy="give it from 1 on"
+            f"--rows {rows} is not a number of rows", why="it says how many rows make a step", remedy="give 1 or more"
+        )
+    if circuit.inputs and not sources:
+        *others, last = circuit.inputs
+        raise UsageError(
+            f"no input is given; {'its inputs are' if others else 'its input is'} "
+            + (f"{', '.join(others)} and {last}" if others else last),
+            where=program,
+            why="the circuit steps over the rows of its inputs",
+            remedy=f"give {' '.join(f'--input {name}=FILE' for name in circuit.inputs)}",
         )
     steps = 0
     try:
@@ -48,15 +57,13 @@ def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, st
 def _circuit(program: str) -> Circuit:
     """The circuit that a Python file makes. What its code raises is the user's own, with its traceback."""
     if not Path(program).is_file():
-        raise UsageError(
-            f"there is no file {program}", why="it makes the circuit", remedy="look for a slip in the path"
-        )
+        raise UsageError(f"there is no file {program}", why="it makes the circuit", remedy="check the path")
     folder = os.path.dirname(os.path.abspath(program))
     sys.path.insert(0, folder)
     try:
         made = runpy.run_path(program, run_name="__lftj__").get("circuit")
     except SyntaxError as error:
-        raise ProgramError([_no_python(error, program)]) from None
+        raise ProgramError([_syntax_error(error, program)]) from None
     except ImportError as error:
         raise _missing(error, program) from None
     finally:
@@ -70,14 +77,14 @@ def _circuit(program: str) -> Circuit:
     return made if made.of_changes else made.incremental()
 
 
-def _no_python(error: SyntaxError, program: str) -> Diagnostic:
+def _syntax_error(error: SyntaxError, program: str) -> Diagnostic:
     """What is wrong with the text of the file, or of one that it imports."""
     line, column = error.lineno or 0, error.offset or 0
     end = max(error.end_offset or 0, column + 1)
     text = (error.text or "").rstrip("\n")
     span = Span(error.filename or program, line, column, error.end_lineno or line, end, text)
     return Diagnostic(
-        f"this is no Python: {error.msg}",
+        f"this is not Python: {error.msg}",
         span,
         why="a circuit is made by a Python file",
         remedy="correct it; a program of rules or of SQL is run by `lftj run`",
@@ -91,7 +98,7 @@ def _missing(error: ImportError, program: str) -> UsageError:
         f"an import fails: {error}",
         where=f"{program}:{lines[-1]}" if lines else program,
         why=f"the Python that runs it is {sys.executable}, and modules beside the file are found too",
-        remedy="install what is missing there, or look for a slip in the name",
+        remedy="install what is missing there, or check the name",
     )
 
 

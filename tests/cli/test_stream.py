@@ -55,3 +55,38 @@ def test_values_are_written_as_files_of_json_hold_them(shell: Shell) -> None:
     written = [{name: line[name] for name in TYPES} for line in lines]
     shell.write({"again.ndjson": "".join(json.dumps(line) + "\n" for line in written)})
     assert shell(*arguments, "row=again.ndjson").out == found.out
+
+
+TWO = """
+from lftj import streams
+circuit = streams.Circuit()
+circuit.output("out", circuit.input("bid", item=str).union(circuit.input("ask", item=str)))
+"""
+
+
+def test_without_an_input_there_is_nothing_to_do(shell: Shell) -> None:
+    """Catches: a circuit that prints nothing and succeeds, since it was given nothing."""
+    shell.write({"c.py": PROGRAM, "two.py": TWO})
+    assert shell("stream", "c.py") == (
+        2,
+        "",
+        "c.py: error: no input is given; its input is row\n"
+        "  why: the circuit steps over the rows of its inputs\n"
+        "  do: give --input row=FILE\n",
+    )
+    done = shell("stream", "two.py")
+    assert done.code == 2
+    assert done.err.startswith("two.py: error: no input is given; its inputs are bid and ask\n")
+    assert done.err.endswith("  do: give --input bid=FILE --input ask=FILE\n")
+
+
+def test_a_circuit_without_inputs_needs_none(shell: Shell) -> None:
+    shell.write({"c.py": "from lftj import streams\ncircuit = streams.Circuit()\n"})
+    assert shell("stream", "c.py").code == 0
+
+
+def test_lines_of_json_have_two_names(shell: Shell) -> None:
+    shell.write({"c.py": TWO, "bids.jsonl": '{"item": "tea"}\n'})
+    assert (
+        shell("stream", "c.py", "--input", "bid=bids.jsonl").out == '{"_output": "out", "_weight": 1, "item": "tea"}\n'
+    )

@@ -254,7 +254,7 @@ def test_the_command_refuses(shell: Shell, arguments: list[str], code: int, mess
             2,
             "c.py:2: error: an import fails: No module named 'no_module_of_this_name'\n"
             f"  why: the Python that runs it is {sys.executable}, and modules beside the file are found too\n"
-            "  do: install what is missing there, or look for a slip in the name\n",
+            "  do: install what is missing there, or check the name\n",
         ),
     ],
 )
