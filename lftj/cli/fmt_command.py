@@ -1,7 +1,7 @@
 """`lftj fmt FILE...`: programs in the standard form of `lftj.language.formatting`, rewritten in place.
 
-`-` formats stdin to stdout. A file that does not parse is told and left as it is, and the others are formatted all the
-same. A file is written beside its place and moved there, and only if something changes.
+`-` formats stdin to stdout. A file that does not parse is reported and left as it is, and the others are formatted all
+the same. A file is written beside its place and moved there, and only if something changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lftj.cli.outcome import Code, UsageError, rendered, say
-from lftj.cli.program_file import STDIN, read_program
+from lftj.cli.program_file import STDIN, is_sql, read_program
 from lftj.errors import DataError, ProgramError
 from lftj.language.formatting import formatted
 
@@ -44,6 +44,13 @@ def format_programs(programs: Sequence[str], *, check: bool, diff: bool) -> int:
 def _formatted(program: str, *, check: bool, diff: bool) -> tuple[Code, bool]:
     """Format one program: its exit code, and whether it changes."""
     try:
+        if is_sql(program):
+            raise UsageError(
+                "this is a program of SQL",
+                where=program,
+                why="`lftj fmt` formats programs of rules",
+                remedy="leave it out; `lftj run` and `lftj check` take SQL",
+            )
         text, source = read_program(program)
         made = formatted(text, source)
     except (ProgramError, UsageError) as error:

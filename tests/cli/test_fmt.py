@@ -53,6 +53,21 @@ def test_stdin_goes_to_stdout(shell: Shell) -> None:
     )
 
 
+def test_sql_is_not_formatted(shell: Shell) -> None:
+    """Catches: a remedy that has a view of SQL rewritten as a rule."""
+    shell.write({"report.sql": "create view v as select 1 as a;\n", "a.dl": LOOSE})
+    done = shell("fmt", "report.sql", "a.dl")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "report.sql: error: this is a program of SQL\n"
+        "  why: `lftj fmt` formats programs of rules\n"
+        "  do: leave it out; `lftj run` and `lftj check` take SQL\n"
+        "lftj: 1 file reformatted, 0 files left unchanged\n"
+    )
+    assert shell.read("report.sql") == "create view v as select 1 as a;\n"
+    assert shell.read("a.dl") == TIDY
+
+
 def test_check_writes_nothing(shell: Shell) -> None:
     shell.write({"a.dl": LOOSE, "b.dl": TIDY})
     assert shell("fmt", "--check", "a.dl", "b.dl") == (
