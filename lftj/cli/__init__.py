@@ -12,8 +12,8 @@
         --updates FILE|-                   then apply the changes in FILE, and print what each commit changed
         --database FILE                    keep everything in a database, which is made if it is not there
         --stats                            how each rule was evaluated, and how long it took, on stderr
-        -w, --no-warn                      keep warnings about the program to yourself
-        -j, --jobs, --threads N            threads that work at a time (auto: one per core)
+        -w, --no-warn                      no warnings about the program
+        -j, --jobs, --threads N            threads to use, up to one per core (auto: that many)
     lftj query QUERY... PROGRAM [-F DIR]   the answers of queries; -p NAME=VALUE, --format table|csv|json|arrow, limits
     lftj query QUERY... DATABASE           the same of a database in a file; so does `explain`
     lftj watch PROGRAM [-F DIR]            follow the program and its files, and print what changes
@@ -28,9 +28,9 @@
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
     lftj triggers FILE [--naive]           how sums and counts of rules, or of the calculus, are kept by triggers
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
-    lftj doctor [--json]                   versions, cache, machine, Java, extras: each with what to do about it
+    lftj doctor [--json]                   versions, cache, machine, Java, extras, and what to do about what is missing
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
-    lftj bench ...                         the benchmark of a checkout of the project
+    lftj bench ...                         the benchmark of a checkout (not in --help); records nothing without --record
     lftj --version, lftj --help, lftj --show-completion, lftj --install-completion
 
 Other options of Souffle are refused by name. stdout is data only; messages, warnings and progress go to stderr.

@@ -1,7 +1,7 @@
 """Arguments: from the command line to a job, by typer. What each command does stands in a file of its own.
 
-Values are taken as text and converted by the commands, so that a wrong one is told in lftj's words whatever typer's
-version. typer formats help as plain text: it is read in pipes and narrow terminals too.
+Values are taken as text and converted by the commands, so that a wrong one is refused in lftj's words whatever
+typer's version. typer formats help as plain text: it is read in pipes and narrow terminals too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from lftj.cli.app_options import (
+    Checked,
     DatabasePath,
     Facts,
     Granularity,
@@ -29,6 +30,7 @@ from lftj.cli.app_options import (
     Programs,
     Quiet,
     Timeout,
+    Watched,
 )
 from lftj.cli.completion import bad_row_ways, forms, relations
 from lftj.cli.outcome import Code, UsageError, say
@@ -48,7 +50,7 @@ def top(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> Job:
-    """Datalog rules over files, evaluated by leapfrog triejoin.
+    """Datalog rules and SQL over files, evaluated by leapfrog triejoin.
 
     Try `lftj demo`, or `lftj run PROGRAM -F facts -D out`. stdout is data; the rest goes to stderr. Exit codes: 0 done,
     1 the program is wrong, 2 the command line is, 3 the data is, 124 a limit ran out, 130 interrupted.
@@ -105,7 +107,9 @@ def run(
 ) -> Job:
     """Evaluate a program: read its .input files, write its .output files.
 
-    Flags and files are Souffle's; an option of Souffle that lftj does not have is refused by name.
+    Flags and files are Souffle's; an option of Souffle that lftj does not have is refused by name. A program in a .sql
+    file is one of SQL: its tables are read from the files in -F that have their names, its views are written to -D,
+    and what its queries answer is printed.
 
     A file of --updates has a change per line, `+edge 1 2` or `-edge 3 4`; `=price anvil 3` gives a key of a functional
     predicate another value. A blank line, and the end of the file, commits; what that changed in the .output relations
@@ -118,11 +122,13 @@ def run(
     return partial(run_program, replace(settings, database=database), output, on_error, stats, updates)
 
 
-@app.command(short_help="Ask a program questions; the answers go to stdout.")
+@app.command(short_help="Ask a program, or a database in a file, questions.")
 def query(
     given: Annotated[
         list[str],
-        typer.Argument(metavar="QUERY", help="Conditions; the program is the last one.", show_default=False),
+        typer.Argument(
+            metavar="QUERY", help="Queries, and last what they ask: a program or a database.", show_default=False
+        ),
     ],
     facts: Facts = ".",
     form: Annotated[
@@ -140,8 +146,9 @@ def query(
 ) -> Job:
     """Ask a program questions, as in `lftj query 'tri(1, y, z), y < z' tri.dl -F facts`.
 
-    A query is the body of a rule; its answer has a column for each named variable. Only the relations that it needs
-    are read and evaluated.
+    A query is the body of a rule, with a column for each named variable in its answer; or a `select` of SQL (needs
+    lftj[sql]). Only the relations that queries of rules need are read and evaluated. What is asked is a program of
+    rules, one of SQL, or a database in a file, which is opened to be read while others may write to it.
     """
     from lftj.cli.query_command import answer
     from lftj.cli.settings import Settings
@@ -152,12 +159,12 @@ def query(
 
 @app.command(short_help="Follow the files of a program, and print what changes.")
 def watch(
-    program: Program,
+    program: Watched,
     facts: Facts = ".",
     interval: Annotated[
-        str, typer.Option("--interval", metavar="SECONDS", help="Time between two looks at the files.")
+        str, typer.Option("--interval", metavar="SECONDS", help="Time between two checks of the files.")
     ] = "0.5",
-    initial: Annotated[bool, typer.Option("--initial/--no-initial", help="Begin with all that is derived.")] = True,
+    initial: Annotated[bool, typer.Option("--initial/--no-initial", help="Print all derived rows first.")] = True,
     timeout: Timeout = None,
     memory_limit: Memory = None,
     no_warn: Quiet = False,
@@ -166,7 +173,7 @@ def watch(
     """Evaluate a program, and again whenever it or one of its fact files changes, until Ctrl-C.
 
     Each change prints what it did to the .output relations, as `lftj run --updates` does: `+tri 1 2 3`, `-tri 3 4 5`,
-    and a blank line. A file with errors is told, and the last good state stays.
+    and a blank line. Errors in a file are reported, and the last good state stays.
     """
     from lftj.cli.settings import Settings
     from lftj.cli.watch_command import watch
@@ -185,41 +192,44 @@ def stream(
         typer.Option(
             "--input",
             metavar="NAME=FILE",
-            help="What an input is read from: .ndjson, .csv, .tsv, .parquet or .arrow. May be repeated.",
+            help="File of an input: .ndjson, .jsonl, .csv, .tsv, .parquet or .arrow. May be repeated.",
             show_default=False,
         ),
     ] = None,
-    rows: Annotated[str, typer.Option("--rows", metavar="N", help="Rows of each input at a step.")] = "10000",
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for what is appended to text files.")] = False,
+    rows: Annotated[str, typer.Option("--rows", metavar="N", help="Rows of each input in a step.")] = "10000",
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for rows that are appended to text files.")] = False,
     stats: Annotated[
         bool, typer.Option("--stats", help="Then print the circuit with its last step, on stderr.")
     ] = False,
 ) -> Job:
-    """Run a circuit over files: each step prints what changed in the outputs, a line of JSON for each row."""
+    """Run a circuit over files: each step prints what changed in the outputs, as a line of JSON for each row."""
     from lftj.cli.stream_command import run_circuit
 
     return partial(run_circuit, program, inputs or [], rows, follow, stats)
 
 
-@app.command(short_help="Compile all kernels, so that no later run waits for it.")
+@app.command(short_help="Compile all kernels, so that no later run waits for them.")
 def warmup(
-    updates: Annotated[bool, typer.Option("--updates", help="Only what following changes needs.")] = False,
+    updates: Annotated[bool, typer.Option("--updates", help="Only the kernels that follow changes.")] = False,
 ) -> Job:
-    """Compile every kernel that a program may need, and keep the machine code: once on a machine, or in an image."""
+    """Compile every kernel that a program may need, and keep the machine code: once on a machine or in an image."""
     from lftj.cli.warmup import compile_all, compile_updates
 
     return compile_updates if updates else compile_all
 
 
-@app.command(short_help="Find all mistakes of programs, without any data; or damage of databases.")
+@app.command(short_help="Find all mistakes in programs, or damage in databases.")
 def check(
-    programs: Programs,
+    programs: Checked,
     json: Json = False,
     evaluate: Annotated[
-        bool, typer.Option("--evaluate", help="Of databases: compare what is derived with an evaluation.")
+        bool, typer.Option("--evaluate", help="For databases: compare what is derived with an evaluation.")
     ] = False,
 ) -> Job:
-    """Check programs without reading any data: all findings, each with its place. Databases are checked for damage."""
+    """Check programs of rules or of SQL without reading any data: all findings, each with its place.
+
+    Databases in files are checked for damage.
+    """
     from lftj.cli.check_command import check_all
 
     return partial(check_all, programs, as_json=json, evaluate=evaluate)
@@ -233,9 +243,9 @@ def backup(path: DatabasePath, to: Annotated[str, typer.Argument(metavar="COPY",
     return partial(back_up, path, to)
 
 
-@app.command(short_help="Give back the space that a database in a file does not take any more.")
+@app.command(short_help="Give back the space that a database in a file does not need any more.")
 def compact(path: DatabasePath) -> Job:
-    """Write a checkpoint, drop what nothing names any more, and give back the space."""
+    """Write a checkpoint, drop what is not needed any more, and give back the space."""
     from lftj.cli.file_commands import compact_file
 
     return partial(compact_file, path)
@@ -247,7 +257,7 @@ def log(
     since: Annotated[str, typer.Option("--since", metavar="N", help="Entries after this one.")] = "0",
     json: Json = False,
 ) -> Job:
-    """Show the entries of the log: number, time, and how many rows came (+) and went (-) by relation."""
+    """Show the entries of the log: number, time, and how many rows of each relation came (+) and went (-)."""
     from lftj.cli.file_commands import show_log
 
     return partial(show_log, path, since, as_json=json)
@@ -259,7 +269,7 @@ def fmt(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; 1 if a file is not in standard form.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print what would change, and write nothing.")] = False,
 ) -> Job:
-    """Rewrite programs in the standard form. Their meaning and their comments stay; - formats stdin to stdout."""
+    """Rewrite programs of rules in the standard form. Meaning and comments stay; - formats stdin to stdout."""
     from lftj.cli.fmt_command import format_programs
 
     return partial(format_programs, programs, check=check, diff=diff)
@@ -273,7 +283,7 @@ def triggers(
     form: Annotated[str, typer.Option("--format", metavar="m3f|dot|svg", help="How it is printed.")] = "m3f",
     naive: Annotated[bool, typer.Option("--naive", help="A view for every delta (viewlet transform).")] = False,
 ) -> Job:
-    """Print what a row that comes or goes does to the maps that keep sums, counts and means: M3F, or a picture."""
+    """Print how the maps that keep sums, counts and means change with a row that comes or goes: M3F, or a picture."""
     from lftj.cli.triggers_command import print_triggers
 
     return partial(print_triggers, program, form=form, naive=naive)
@@ -285,7 +295,9 @@ def lsp(
         str | None,
         typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the input files, for their sizes."),
     ] = None,
-    stdio: Annotated[bool, typer.Option("--stdio", help="Use stdin and stdout, as it does without.")] = True,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Use stdin and stdout. It always does; editors say so.", show_default=False)
+    ] = True,
 ) -> Job:
     """Answer an editor on stdin and stdout: findings, types, definitions, renaming, completion, formatting.
 
@@ -318,9 +330,10 @@ def explain(
     granularity: Granularity = None,
     no_warn: Quiet = False,
 ) -> Job:
-    """Show how rules are evaluated: key orders, what each atom reads, estimates.
+    """Show how rules, or views of SQL, are evaluated: key orders, what each atom reads, estimates.
 
-    Estimates come from the facts in -F; a relation whose file is not there is taken as empty.
+    Estimates come from the facts in -F, where a relation whose file is not there is taken as empty; of a database, they
+    come from what it holds. PROGRAM is a program of rules, one of SQL, or a database in a file.
     """
     from lftj.cli.explain import explain_program
     from lftj.cli.settings import Settings
@@ -337,16 +350,18 @@ def functors(json: Json = False) -> Job:
     return partial(show_functors, as_json=json)
 
 
-@app.command(short_help="Show what lftj stands on, and what to do about it.")
+@app.command(short_help="Examine the installation, and say what to do.")
 def doctor(json: Json = False) -> Job:
-    """Show versions, the cache, the machine, Java and extras, each with what to do about it; 1 if one is broken."""
+    """Show versions, the cache, the machine, Java and extras, and what to do about each; 1 if one is broken."""
     from lftj.cli.doctor_command import examine
 
     return partial(examine, as_json=json)
 
 
 @app.command(short_help="Triangles, cliques and paths in two real graphs.")
-def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions that take no time.")] = False) -> Job:
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out what takes long.")] = False,
+) -> Job:
     """Triangles, cliques and paths in two real graphs that ship with lftj."""
     from lftj.demo import show
 
@@ -354,6 +369,7 @@ def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions
 
 
 @app.command(
+    hidden=True,
     short_help="Run the benchmark of a checkout of the project.",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     add_help_option=False,
@@ -361,7 +377,10 @@ def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions
 def bench(
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Those of bench.run.")] = None,
 ) -> Job:
-    """Run the benchmark of a checkout of the project; all arguments are its own."""
+    """Run the benchmark of a checkout of the project; the arguments are its own.
+
+    It prints what it measures, and records nothing without --record.
+    """
     from lftj.cli.bench import run_bench
 
     return partial(run_bench, arguments or [])

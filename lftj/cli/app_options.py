@@ -9,7 +9,8 @@ import typer
 from lftj.cli.completion import key_order_heads, maintained_heads, traced_heads
 from lftj.language.options import VALUES
 
-Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file, or - for stdin.")]
+Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="Rules, or SQL (.sql): a file, or - for stdin.")]
+Watched = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file.", show_default=False)]
 Facts = Annotated[str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the files that .input names.")]
 Timeout = Annotated[
     str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up if evaluation takes longer.")
@@ -50,13 +51,19 @@ Granularity = Annotated[
         autocompletion=traced_heads,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Say no warnings about the program.")]
+Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Print no warnings about the program.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Programs = Annotated[
-    list[str], typer.Argument(metavar="PROGRAM", help="Files of rules; - is stdin.", show_default=False)
+    list[str], typer.Argument(metavar="PROGRAM", help="Programs of rules; - is stdin.", show_default=False)
+]
+Checked = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE", help="Programs of rules or of SQL (.sql), or databases; - is stdin.", show_default=False
+    ),
 ]
 DatabasePath = Annotated[str, typer.Argument(metavar="DATABASE", help="A file that lftj made.", show_default=False)]
 Jobs = Annotated[
     str,
-    typer.Option("-j", "--jobs", "--threads", metavar="N", help="Threads that work at a time; auto: one per core."),
+    typer.Option("-j", "--jobs", "--threads", metavar="N", help="Threads to use, up to one per core; auto: that many."),
 ]

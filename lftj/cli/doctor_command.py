@@ -1,4 +1,4 @@
-"""`lftj doctor`: what lftj stands on, part by part, and what to do about a part that is missing or poor.
+"""`lftj doctor`: what lftj needs, part by part, and what to do about a part that is missing or poor.
 
     ok        as it should be
     note      works; something is missing that not everybody needs, or could be better
@@ -25,6 +25,7 @@ from pathlib import Path
 
 from lftj import __version__
 from lftj.cli.outcome import Code
+from lftj.cli.settings import cores
 from scantree._cache import cache_root
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -192,7 +193,10 @@ def _kernels(root: Path) -> Iterator[PartReport]:
         size = sum(path.stat().st_size for folder in old for path in folder.rglob("*") if path.is_file())
         shown = f"{_bytes(size)} in {len(old)} {'folder' if len(old) == 1 else 'folders'} of other versions or modes"
         yield PartReport(
-            "old kernels", NOTE, shown, f"delete `kernels-*` but {CACHE_DIR.name} in the cache for the space"
+            "old kernels",
+            NOTE,
+            shown,
+            f"delete the folders `kernels-*` in the cache, except {CACHE_DIR.name}",
         )
 
 
@@ -200,17 +204,16 @@ def _kernels(root: Path) -> Iterator[PartReport]:
 
 
 def _machine() -> Iterator[PartReport]:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield PartReport("CPU", OK, f"{_cpu()}, {os.cpu_count()} cores, {usable} of them for this process")
+    yield PartReport("CPU", OK, f"{_cpu()}, {os.cpu_count()} cores, {cores()} of them for this process")
     yield PartReport("threads", OK, "1, unless --threads or `Database(threads=N)` asks for more")
     memory = _memory()
     if memory is None:
-        yield PartReport("memory", NOTE, "not told by this system")
+        yield PartReport("memory", NOTE, "not reported by this system")
         return
     free, total = memory
     shown = f"{_bytes(free)} free of {_bytes(total)}"
     if free < LOW_MEMORY:
-        yield PartReport("memory", NOTE, shown, "end what you do not need; --memory-limit gives up in time")
+        yield PartReport("memory", NOTE, shown, "close what you do not need, or give --memory-limit")
     else:
         yield PartReport("memory", OK, shown)
 

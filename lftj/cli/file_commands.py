@@ -51,9 +51,9 @@ def database_files(paths: Sequence[str]) -> bool:
     found = [path for path in paths if is_database(path)]
     if found and len(found) < len(paths):
         raise UsageError(
-            f"{found[0]} is a database, and others of the files are programs",
+            f"{found[0]} is a database, and other files are programs",
             why="a program is checked for mistakes, a database for damage",
-            remedy="check them one after the other",
+            remedy="check them by two calls",
         )
     return bool(found)
 
@@ -94,14 +94,14 @@ def back_up(path: str, to: str) -> int:
 
 
 def compact_file(path: str) -> int:
-    """Give back the space that nothing in a file takes any more."""
+    """Give back the space that a file does not need any more."""
     from lftj.database import Database
     from lftj.durable import care
 
     care.look(path).close()  # a file that is not there is not made
     with Database(path=path) as database:
         before, after = care.compact(database)
-    say(f"lftj: {path} took {before / 1e6:,.1f} MB, and takes {after / 1e6:,.1f} MB")
+    say(f"lftj: {path} took {before / 1e6:,.1f} MB, and now takes {after / 1e6:,.1f} MB")
     return Code.DONE
 
 
@@ -111,7 +111,7 @@ def show_log(path: str, since: str, *, as_json: bool) -> int:
 
     if not since.isascii() or not since.isdigit():
         raise UsageError(
-            f"--since {since} is no entry",
+            f"--since {since} is not the number of an entry",
             why="entries are numbered from 1 on",
             remedy="give the number of the last entry that you have seen, such as 7",
         )
@@ -124,7 +124,7 @@ def show_log(path: str, since: str, *, as_json: bool) -> int:
             print(f"{row.seq:>8}  {when}  {row.what}")
     if row is None:
         say(
-            f"lftj: no entry after {since} is kept; a checkpoint drops those before it, "
-            "unless the database is asked to retain them"
+            f"lftj: no entries after {since}; a checkpoint drops those before it, "
+            "unless the database was opened with retain="
         )
     return Code.DONE

@@ -12,7 +12,7 @@ def serve_editor(facts: str | None) -> int:
     except ImportError:
         raise UsageError(
             "the language server needs pygls",
-            why="it is no part of a plain installation",
+            why="a plain installation does not have it",
             remedy="install it with `pip install 'lftj[lsp]'`",
         ) from None
     from lftj.cli.language_server import serve

@@ -1,6 +1,6 @@
 """Outcomes: what a command raises becomes a message on stderr and an exit code; the table is in `lftj.cli`.
 
-Errors of lftj are told as compilers tell them, `place: error: what`, with `why` and `do` lines; what they say of the
+Errors of lftj are printed as compilers do, `place: error: what`, with `why` and `do` lines; what they say of the
 library's calls and arguments becomes commands and options here. Anything else that is raised is a defect of lftj and
 keeps its traceback.
 """
@@ -93,7 +93,7 @@ class _Closed(io.TextIOBase):
 
 
 def outcome_of(command: Callable[[], int]) -> int:
-    """Run `command`, tell what it raises, return the exit code."""
+    """Run `command`, print what it raises, return the exit code."""
     if sys.stdout is None:
         with redirect_stdout(_Closed()):
             return outcome_of(command)

@@ -149,9 +149,9 @@ def _check(given: Sequence[str], form: str) -> None:
         )
     if given[-1] != STDIN and not Path(given[-1]).exists() and Path(given[0]).is_file():
         raise UsageError(
-            f"the program does not stand last: {given[-1]} is no file, and {given[0]} is one",
+            f"the program does not come last: {given[-1]} is not a file, and {given[0]} is one",
             why="queries come first, and the program or database is the last argument",
-            remedy="move the program behind the queries",
+            remedy="put the program after the queries",
         )
     if form not in FORMS:
         raise UsageError(

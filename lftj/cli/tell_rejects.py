@@ -1,4 +1,4 @@
-"""Bad rows that `--on-error quarantine` leaves out: told in a file beside the output, or on stderr."""
+"""Bad rows that `--on-error quarantine` leaves out: reported in a file beside the output, or on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REJECT_FIELDS = ("source", "line", "column", "text", "reason")
 
 
 def tell_rejects(rejects: dict[str, Rejects], inputs: Sequence[str], folder: Path | None) -> None:
-    """Tell the bad rows of each of `inputs`: in `<relation>.rejects`, or on stderr if there is no folder for it.
+    """Report the bad rows of each of `inputs`: in `<relation>.rejects`, or on stderr if there is no folder for it.
 
     A file of that name from an earlier run goes.
     """

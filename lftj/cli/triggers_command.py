@@ -45,9 +45,9 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
             return Code.PROGRAM
     else:
         raise UsageError(
-            f"what {named} holds is not known",
-            why="the end of its name tells rules from the calculus and from M3F",
-            remedy=f"call it by a name that ends in {_or(SUFFIXES)}",
+            f"{named} is of an unknown kind",
+            why="its suffix says whether it holds rules, SQL, the calculus or M3F",
+            remedy=f"give a file whose name ends in {_or(SUFFIXES)}",
         )
     for about, program in found.items():
         if form != "svg":

@@ -32,7 +32,7 @@ def check_updates(updates: str, program: str, directives: Sequence[Directive]) -
     if program == STDIN:
         raise UsageError(
             "stdin cannot hold both the program and its updates",
-            why="stdin can be read once, and the program takes all of it",
+            why="stdin can be read only once, and the program takes all of it",
             remedy="give one of them as a file",
         )
     for directive in directives:
@@ -40,7 +40,7 @@ def check_updates(updates: str, program: str, directives: Sequence[Directive]) -
             raise UsageError(
                 f"stdin cannot hold both the updates and the facts of `{directive.relation}`",
                 where=str(directive.span),
-                why="stdin can be read once, and the updates take all of it",
+                why="stdin can be read only once, and the updates take all of it",
                 remedy="give one of them as a file",
             )
 

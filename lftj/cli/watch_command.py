@@ -5,8 +5,8 @@ difference to what it held is committed; a program that changed is evaluated ane
 printed. Deltas have the form of `lftj run --updates`: a line for each row, erased ones first, and a blank line behind
 each commit. The first one says all that is derived.
 
-A file is read once it has rested between two looks. What cannot be read or does not check is told on stderr, and the
-last good state stays until the file changes again.
+A file is read once it has rested between two looks. What cannot be read or does not check is reported on stderr, and
+the last good state stays until the file changes again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Running:
 
 def watch(settings: Settings, interval: str, *, initial: bool) -> int:
     """Follow the files until it is interrupted. With `initial` all that is derived comes first."""
-    pause = seconds_of("--interval", interval, what="the seconds between two looks at the files", such_as="0.5")
+    pause = seconds_of("--interval", interval, what="the seconds between two checks of the files", such_as="0.5")
     _Watch(settings, pause).forever(initial=initial)
     return Code.DONE
 
@@ -58,7 +58,9 @@ class _Watch:
 
     def __init__(self, settings: Settings, interval: float) -> None:
         if settings.program == STDIN:
-            raise UsageError("stdin cannot be watched", why="it can be read once", remedy="give the program as a file")
+            raise UsageError(
+                "stdin cannot be watched", why="it can be read only once", remedy="give the program as a file"
+            )
         self.settings, self.interval = settings, interval
         self.running: _Running | None = None
         self.inputs: dict[str, Directive] = {}  # the fact files of the program, once it checks
@@ -118,7 +120,7 @@ class _Watch:
                 raise UsageError(
                     f"stdin cannot be watched, and `{directive.relation}` is read from it",
                     where=str(directive.span),
-                    why="it can be read once",
+                    why="it can be read only once",
                     remedy="name a file in the directive",
                 )
         self.inputs = dict(self._files(program))

@@ -90,7 +90,7 @@ def test_a_database_is_explained(kept: Shell) -> None:
         (("query", "tri(x, _, $z)", "tri.lftj"), 2, "needs a value for `$z`"),
         (("query", "tri(x, _, _)", "tri.lftj", "-p", "z=1"), 2, "no query has a parameter `$z`"),
         (("query", "tree(x, _, _)", "tri.lftj"), 1, "unknown relation `tree`"),
-        (("query", "tri.lftj", "tri(x, _, _)"), 2, "the program does not stand last"),
+        (("query", "tri.lftj", "tri(x, _, _)"), 2, "the program does not come last"),
     ],
 )
 def test_refusals(kept: Shell, arguments: tuple[str, ...], code: int, message: str) -> None:

@@ -377,7 +377,7 @@ def test_without_pygls_it_says_what_to_install(shell: Shell, monkeypatch: pytest
         2,
         "",
         "lftj: error: the language server needs pygls\n"
-        "  why: it is no part of a plain installation\n"
+        "  why: a plain installation does not have it\n"
         "  do: install it with `pip install 'lftj[lsp]'`\n",
     )
 

@@ -112,7 +112,7 @@ def test_the_program_may_come_from_stdin(shell: Shell) -> None:
     ("arguments", "code", "first"),
     [
         (("p.dl",), 2, "lftj: error: a query and a program are needed"),
-        (("p.dl", "name(x, _, _)"), 2, "lftj: error: the program does not stand last: name(x, _, _) is no file, and"),
+        (("p.dl", "name(x, _, _)"), 2, "lftj: error: the program does not come last: name(x, _, _) is not a file, and"),
         (("name(x, _, _)", "q.dl"), 2, "q.dl: error: no such program file"),
         (("name($who, x, _)", "p.dl"), 2, "lftj: error: the query `name($who, x, _)` needs a value for `$who`"),
         (("name($who, x, _)", "p.dl", "-p", "who"), 2, "lftj: error: -p who gives no parameter a value"),

@@ -63,23 +63,23 @@ USAGE = {
         "  do: use --stats, or `lftj explain --run`\n"
     ),
     (*RUN, "-j0"): (
-        "lftj: error: --threads 0 is no number of threads\n"
+        "lftj: error: --threads 0 is not a number of threads\n"
         "  why: it is how many threads may work at a time\n"
         "  do: give 1 or more, or auto: one per core\n"
     ),
-    (*RUN, "--timeout", "soon"): "lftj: error: --timeout soon is no time\n"
+    (*RUN, "--timeout", "soon"): "lftj: error: --timeout soon is not a time\n"
     "  why: it is a number of seconds, more than 0\n"
     "  do: give seconds, such as 60 or 0.5\n",
-    (*RUN, "--timeout", "0"): "lftj: error: --timeout 0 is no time\n"
+    (*RUN, "--timeout", "0"): "lftj: error: --timeout 0 is not a time\n"
     "  why: it is a number of seconds, more than 0\n"
     "  do: give seconds, such as 60 or 0.5\n",
     (*RUN, "--memory-limit", "lots"): (
-        "lftj: error: --memory-limit lots is no size\n"
+        "lftj: error: --memory-limit lots is not a size\n"
         "  why: it is a number of bytes, 1 or more, or such a number in words\n"
         "  do: give bytes, 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
     ),
     (*RUN, "--memory-limit", "0"): (
-        "lftj: error: --memory-limit 0 is no size\n"
+        "lftj: error: --memory-limit 0 is not a size\n"
         "  why: it is a number of bytes, 1 or more, or such a number in words\n"
         "  do: give bytes, 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
     ),
@@ -94,7 +94,7 @@ USAGE = {
         "  do: give --on-error raise or --on-error quarantine\n"
     ),
     (*RUN, "--key-order", "tri"): (
-        "lftj: error: --key-order tri is no key order\n"
+        "lftj: error: --key-order tri is not a key order\n"
         "  why: it is the order in which the rules of a head bind their variables\n"
         "  do: name a head and its rule's variables, as in tri=x,y,z\n"
     ),
@@ -340,7 +340,7 @@ def test_program_and_facts_cannot_both_come_from_stdin(shell: Shell) -> None:
     program = ".decl p(x:number)\n.input p(IO=stdin)\n.printsize p\n"
     told = (
         "<stdin>:2:8: error: stdin cannot hold both the program and the facts of `p`\n"
-        "  why: stdin can be read once, and the program takes all of it\n"
+        "  why: stdin can be read only once, and the program takes all of it\n"
         "  do: give the program as a file\n"
     )
     assert shell("run", "-", stdin=program) == (2, "", told)

@@ -299,14 +299,14 @@ def test_what_is_refused(following: Shell, options: tuple[str, ...]) -> None:
 def test_stdin_is_for_one_thing(following: Shell) -> None:
     told = (
         "lftj: error: stdin cannot hold both the program and its updates\n"
-        "  why: stdin can be read once, and the program takes all of it\n"
+        "  why: stdin can be read only once, and the program takes all of it\n"
         "  do: give one of them as a file\n"
     )
     assert following("run", "-", "-F", "facts", "--updates", "-", stdin=PROGRAM) == (2, "", told)
     following.write({"tri.dl": PROGRAM.replace(".input edge", ".input edge(IO=stdin)")})
     told = (
         "tri.dl:2:8: error: stdin cannot hold both the updates and the facts of `edge`\n"
-        "  why: stdin can be read once, and the updates take all of it\n"
+        "  why: stdin can be read only once, and the updates take all of it\n"
         "  do: give one of them as a file\n"
     )
     assert following(*RUN, "--updates", "-") == (2, "", told)

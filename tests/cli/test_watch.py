@@ -149,8 +149,8 @@ def test_facts_in_the_text_stay(watch: Callable[..., Watch], triangles: Shell) -
         (("no.dl",), "no.dl: error: no such program file"),
         (("-",), "lftj: error: stdin cannot be watched"),
         (("tri.dl", "-F", "nowhere"), "lftj: error: -F nowhere: there is no such folder"),
-        (("tri.dl", "--interval", "0"), "lftj: error: --interval 0 is no time"),
-        (("tri.dl", "--interval", "soon"), "lftj: error: --interval soon is no time"),
+        (("tri.dl", "--interval", "0"), "lftj: error: --interval 0 is not a time"),
+        (("tri.dl", "--interval", "soon"), "lftj: error: --interval soon is not a time"),
         (("in.dl",), "in.dl:2:8: error: stdin cannot be watched, and `e` is read from it"),
     ],
 )
