@@ -225,7 +225,7 @@ def test_the_command(shell: Shell) -> None:
         (["none.py"], 2, "there is no file none.py"),
         (["empty.py"], 2, "empty.py makes no circuit"),
         (["c.py", "--input", "bid"], 2, "--input bid names no file for an input"),
-        (["c.py", "--rows", "none"], 2, "--rows none is no number of rows"),
+        (["c.py", "--rows", "none"], 2, "--rows none is not a number of rows"),
         (["c.py", "--input", "bidd=b.ndjson"], 3, "the circuit has no input 'bidd'"),
         (["c.py", "--input", "bid=c.ndjson"], 3, "there is no file c.ndjson"),
     ],
@@ -244,7 +244,7 @@ def test_the_command_refuses(shell: Shell, arguments: list[str], code: int, mess
             "p.dl",
             ".decl e(a:number)\n",
             1,
-            "p.dl:1:1: error: this is no Python: invalid syntax\n    .decl e(a:number)\n    ^\n"
+            "p.dl:1:1: error: this is not Python: invalid syntax\n    .decl e(a:number)\n    ^\n"
             "  why: a circuit is made by a Python file\n"
             "  do: correct it; a program of rules or of SQL is run by `lftj run`\n",
         ),
