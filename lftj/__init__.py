@@ -15,6 +15,7 @@
     monoid                         registers an associative function for `Relation.scan` (lftj/results/monoids.py)
     Error, ProgramError, DataError what lftj raises (lftj/errors.py)
     streams                        circuits over Z-sets (lftj/streams)
+    triggers                       programs of triggers, from the calculus or M3F, and their maps (lftj/triggers)
 
 Importing lftj imports nothing else: numba, pyarrow and the parser come with the first name that needs them.
 """
@@ -69,8 +70,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "streams":
-        return import_module("lftj.streams")
+    if name in ("streams", "triggers"):
+        return import_module(f"lftj.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'lftj' has no attribute {name!r}")

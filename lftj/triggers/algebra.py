@@ -12,7 +12,7 @@ Terms are those of clauses (`Var`, `Value`, `Apply`), all of them over codes. Th
 whose names begin with `@`: `@0` is the first column of the row that comes or goes.
 
 A `TriggerProgram` says what every event does to every map. On an event, the right sides of all its statements are
-evaluated over the maps as they are before it, then all is added (viewlet-transform.txt; cumulus.txt, section 3.5).
+evaluated over the maps as they are before it, then all is added (the viewlet transform; Cumulus, section 3.5).
 """
 
 from __future__ import annotations

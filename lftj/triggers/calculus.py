@@ -1,4 +1,4 @@
-"""The calculus of Cumulus (cumulus.txt, section 3.1): formulae say which rows, terms what is summed over them.
+"""The calculus of Cumulus (section 3.1): formulae say which rows, terms what is summed over them.
 
     formulae  p ::=  p and p | p or p | (p) | true | false | R(x, ..) | t = t | t != t | t < t | t <= t
     terms     t ::=  t * t | t + t | (t) | c | x | f(t, ..) | Sum(t, p)

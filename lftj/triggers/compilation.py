@@ -1,4 +1,4 @@
-"""Compilation: from the definitions of maps to what every event does to them (cumulus.txt, section 3.5).
+"""Compilation: from the definitions of maps to what every event does to them (Cumulus, section 3.5).
 
 For each map and each event the delta of its definition is normalised. In each of its monomials the connected
 components that read relations become maps of their own: a statement then reads these maps instead of relations. The

@@ -4,7 +4,7 @@
     d R(x, ..) = +-1 * (x = @0) * ..        of every other atomic formula 0
 
 The formula is read over the state before the event, for insertions and for deletions alike: with all three terms of the
-product the rules are exact for both (cumulus.txt, section 3.4, its proof).
+product the rules are exact for both (Cumulus, section 3.4, its proof).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Extraction of aggregates: what a product sums over relations becomes maps (cumulus.txt, section 3.3).
+"""Extraction of aggregates: what a product sums over relations becomes maps (Cumulus, section 3.3).
 
     bound x, y:  x * {x < y} * 5 * y * R(v, w) * R(w, z) * w * {z = y} * R(u, x) * u
     remains      x * {x < y} * 5 * y * m1[y] * m2[x]

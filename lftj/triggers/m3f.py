@@ -1,4 +1,4 @@
-"""M3F: a trigger program as text (cumulus.txt, section 3; "map maintenance message format").
+"""M3F: a trigger program as text (Cumulus, section 3; "map maintenance message format").
 
     relation O(k: number, r: number)
     relation L(k: number, p: number)

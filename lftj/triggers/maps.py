@@ -1,6 +1,7 @@
 """The maps of a program in memory, and running events over them.
 
     maps = Maps(program)
+    maps.follow([(+1, "O", (1, 2))])  events as users write them (event_rows.py)
     maps.run(kinds, rows)           events in order: `kinds` int64[n] of `maps.kinds`, `rows` int64[n, columns]
     maps.undo(kinds, rows)          the same events taken back, in reverse: that is exact, whatever is too large between
     maps.entries("q")               keys int64[k, n] and values int64[n]
@@ -13,8 +14,8 @@ which Ctrl-C is heard.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from lftj.triggers import event_kernel as k
 from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
+from lftj.triggers.event_rows import event_rows
 from lftj.triggers.lowered import LoweredProgram, TablePlace
 from lftj.triggers.row_kernel import RowPlan, follow_row, packed_maps, run_packed
 from scantree.packed import PackedArguments
@@ -88,6 +90,10 @@ class Maps:
         self._packed: PackedArguments | None = None
 
     # -- events -------------------------------------------------------------------------------------------------------
+
+    def follow(self, events: Iterable[tuple[int, str, Sequence[SupportsIndex]]]) -> None:
+        """Follow events in order, each (+1 or -1, relation, row): all of them, or none and an error."""
+        self.run(*event_rows(events, self.program.relations, self.kinds, self.lowered.width))
 
     def run(self, kinds: Ints, rows: Ints, *, fills: bool = False, look: Callable[[int], object] | None = None) -> None:
         """Events in order. `look` is called now and then, and may raise. The maps are as before then, or lost.

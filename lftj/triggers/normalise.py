@@ -6,7 +6,7 @@ but those that are wanted. A formula becomes a polynomial by distributing produc
 
     AggSum(keys, f * AggSum((), g)) = AggSum(keys, f * g')       where g' shares no variable with f but bound ones
 
-Variable elimination (cumulus.txt, section 3.3) replaces a variable by what it equals. Fixed variables stay; where two
+Variable elimination (Cumulus, section 3.3) replaces a variable by what it equals. Fixed variables stay; where two
 of them are equal the equality stays too (the paper's E').
 """
 
