@@ -22,7 +22,7 @@ TARGETS = {
     "pl1m": {1: 0.10, 10: 0.4, 100: 1.5, 1_000: 12.0, 10_000: 64.0},
     "pl1m_skew": {1: 0.2, 10: 0.5, 100: 2.0, 1_000: 16.0, 10_000: 120.0},
 }
-#: Differential Dataflow on the same files and batches: measured elsewhere (../shared/data/README.md), not by this run.
+#: Differential Dataflow on the same files and batches: measured elsewhere, on another machine, not by this run.
 DATAFLOW = {
     "pl1m": {1: 0.27, 10: 0.39, 100: 1.4, 1_000: 10.6, 10_000: 64.0},
     "pl1m_skew": {1: 0.21, 10: 0.40, 100: 1.6, 1_000: 11.7, 10_000: 94.0},

@@ -23,7 +23,10 @@ the paper's binary scan-tree as in this one; here these are nodes over directory
 entries.) Counted in `looked`; tests/storage/test_intervals.py holds it to these bounds.
 
 An interval may be of one key (start = end), or run to the end of the keys (end = KEY_MAX); one with start > end holds
-nothing and is never found. Source: incremental-leapfrog-triejoin.txt, section 3.2.
+nothing and is never found.
+
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 3.2.
 """
 
 from __future__ import annotations

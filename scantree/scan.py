@@ -19,8 +19,9 @@ not.
 
 Degenerate cases: the fold of no rows is the identity (0, 0, KEY_MAX for MIN, KEY_MIN for MAX).
 
-Source: incremental-leapfrog-triejoin.txt, sections 3.1 and 3.1.1. Deviations: a binary scan-tree stands over the root
-alone, whose size grows with n; inside pages, whose size is fixed, rows and entries are folded one after the other.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+sections 3.1 and 3.1.1. Deviations: a binary scan-tree stands over the root alone, whose size grows with n; inside
+pages, whose size is fixed, rows and entries are folded one after the other.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ or an erase of an absent key, is no change at all and touches nothing. The verdi
 delta of a relation.
 
 Cost: O(m log n) probes, then one row page and one directory page copied per touched page, and the root: for a single
-row of a million about 4 KB + 2 KB + 4 KB. Source of the structure: copy-on-write B+-trees of bounded height (design.md
-section 4).
+row of a million about 4 KB + 2 KB + 4 KB. The structure is a copy-on-write B+-tree of bounded height.
 """
 
 from __future__ import annotations

@@ -12,16 +12,16 @@ stored: h is the least key >= c of the very set the prefix names, so the records
 whose start lies in (p, k], p being the greatest key < k of the old set. A stabbing query over intervals that end where
 the data says is a range query over their starts (`sensitivity.oracle`), and needs no interval tree.
 
-Granularity, per depth (design.md section 5): INTERVAL, a record per step; NODE, a record (prefix, context) per
-participant and node; POINT, for a depth whose one candidate is computed, a record (prefix, start, context) per
-participant and node, sensitive to the key `start` only; NONE, where every participant's own keys and what follows from
-them are the whole binding: nothing is stored, a changed branch names its node.
+Granularity, per depth: INTERVAL, a record per step; NODE, a record (prefix, context) per participant and node; POINT,
+for a depth whose one candidate is computed, a record (prefix, start, context) per participant and node, sensitive to
+the key `start` only; NONE, where every participant's own keys and what follows from them are the whole binding: nothing
+is stored, a changed branch names its node.
 
 A *site* is one participant of one depth. A record of a site is `words` int64 words, in which its fields are packed in
 the order above, so that sorting words sorts records (`sensitivity.packing`). While a walk records, the words of the
 node it is in (prefix and context) are kept in `base`, and a step only adds its start and agree.
 
-Terms: arXiv 1303.5313, section 4.1; the state and the granularities: design.md section 5.
+Source of the terms: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313), section 4.1.
 """
 
 from __future__ import annotations

@@ -6,9 +6,11 @@ Who imports whom, how kernels are made, what is written where.
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -303,17 +305,58 @@ def test_no_two_classes_have_one_name() -> None:
     assert set(found) == SHARED_CLASSES
 
 
+# A file as prose names it: `retraction.py`, `lftj/join/trie.py`, `docs/rules.md`; not `FILE.py` of a usage.
+NAMED = re.compile(r"(?<![\w./$<*-])((?:[\w.-]+/)*)((?:[a-z][\w-]*\.(?:py|md|txt)|[A-Z]+\.md))\b(?![.(*])")
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of the docstrings and comments of a file."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            text = node.body[0]
+            assert isinstance(text, ast.Expr)
+            assert isinstance(text.value, ast.Constant)
+            yield from enumerate(str(text.value.value).splitlines(), text.lineno)
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+@cache
+def names_of_files() -> set[str]:
+    """Of a checkout: files that were made since are not looked at."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "lftj").rglob("*.md")]
+    return {path.name for path in (*EVERYTHING, *pages)}
+
+
+def missing(folder: str, name: str, path: Path) -> bool:
+    """Whether what prose in `path` names is nowhere; data beside the checkout is allowed to be elsewhere."""
+    if folder.startswith("../shared/data"):
+        return False
+    if folder:
+        return not any((base / folder / name).exists() for base in (ROOT, ROOT / "lftj", path.parent))
+    return name not in names_of_files()
+
+
 def test_files_that_are_named_in_words_are_there() -> None:
-    """A docstring named a file that had been renamed, and whoever followed it found nothing."""
-    names = {path.name for path in EVERYTHING}
+    """Docstrings named files that had been renamed, or never shipped, and whoever followed them found nothing."""
     wrong = [
-        f"{relative(path)}:{number} names {mentioned}"
-        for path in PRODUCT
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        for mentioned in re.findall(r"(?<![\w./-])(?:[a-z_]+/)*([a-z_]+\.py)\b", line)
-        if mentioned not in names and "spec/" not in line
+        f"{relative(path)}:{number} names {folder}{name}"
+        for path in EVERYTHING
+        for number, line in prose(path)
+        for folder, name in NAMED.findall(line)
+        if missing(folder, name, path)
     ]
     assert wrong == []
+
+
+def test_prose_cites_nothing_that_readers_lack() -> None:
+    """A section of a design that does not ship says nothing to who reads the code."""
+    unseen = re.compile(r"\bdesign,? section|\bspec/", re.IGNORECASE)
+    wrong = [f"{relative(path)}:{number}" for path in EVERYTHING for number, line in prose(path) if unseen.search(line)]
+    assert [where for where in wrong if not where.startswith("tests/test_house_rules.py")] == []
 
 
 def imported_by(statement: str) -> set[str]:

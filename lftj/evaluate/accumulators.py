@@ -19,7 +19,8 @@ Memory, bytes per group of k columns, when pages are full (a page is full after 
 updates): 8 (k + 1) for a count, 8 (k + 3) for a sum of integers; of floats 8 (k + 3) and 8 (k + 2) for each of its
 segments, of which values within a factor of 2**32 of one another take 3 or 4, and any values at most 66.
 
-Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+sections 2.3.1, 2.3.2 and 2.3.4.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ kinds (`AggregateSpec.by_rows`):
 A group may have no result (a sum out of the range of its type). Then it has no row; undefined_groups.py says when that
 is an error.
 
-Source: incremental-leapfrog-triejoin.txt, section 2.3.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 2.3.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ each in the order of its values (symbols by text), and then of the value itself.
 Complexity, n rows of R and m touched groups: O(m log n), which `steps` counts; for symbols and `cat` also the rows of
 the touched groups. Evaluation reads all of R once.
 
-Source: incremental-leapfrog-triejoin.txt, section 2.3.3. Deviation: concatenations are no ropes; they are made anew.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 2.3.3. Deviation: concatenations are no ropes; they are made anew.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ reported by the first of them. What is inserted into the rows of a negated atom 
 Of an existential suffix a binding's search for a witness is one unit: if any part of it is concerned, and the binding
 is present before and after, the whole unit is the task, on both sides.
 
-arXiv 1303.5313, section 4.2.2; design.md section 5 ("Change oracle", "Repair").
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 4.2.2.
 """
 
 from __future__ import annotations

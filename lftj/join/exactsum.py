@@ -15,8 +15,9 @@ Nothing can overflow below 2**31 values per group.
 Infinities are no multiple of anything and are counted apart by the caller. Where `math.fsum` raises because a partial
 sum of its own overflows while the sum does not, this gives the sum.
 
-Source: incremental-leapfrog-triejoin.txt, section 2.3.4. Deviation: signed 32-bit pieces in int64 take the place of
-52-bit segments against an offset of alternating bits; neither borrowing nor carrying happens before the sum is read.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 2.3.4. Deviation: signed 32-bit pieces in int64 take the place of 52-bit segments against an offset of
+alternating bits; neither borrowing nor carrying happens before the sum is read.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A step of a code is a row of `code : int64[n, 4]`, (operation, target register, 
 Comparisons have no target: a comparison that does not hold ends the code. Codes run where the planner put them, at
 the earliest depth that binds what they read.
 
-All values are codes (design.md section 3). Codes of `number`, `unsigned` and `float` keep the order of the values, so
+All values are codes (lftj/values/gate.py). Codes of `number`, `unsigned` and `float` keep the order of the values, so
 one comparison serves all three; symbols are compared by rank (`RANK`). Integer arithmetic wraps at 64 bits, as
 Souffle's does; division and remainder truncate towards zero.
 

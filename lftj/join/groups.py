@@ -6,7 +6,8 @@ Either takes O(log n) steps, whatever the run's length.
 
 *Steps* are the halvings of the bisections that seek a run, and the entries and rows that are folded.
 
-Source: incremental-leapfrog-triejoin.txt, sections 2.3.3 and 3.1.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+sections 2.3.3 and 3.1.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ seeks c and lands on h. If h = c one more agrees, else a = 1 and c = h. All agre
 participant seeks h + 1 with nothing agreed. The end of any participant ends the node. A node begins with its
 participants opened: with two or more, the first one's key is the candidate already (the landing counts as the node's
 opening, not as a step, as in the paper's leapfrog-init). The steps from a state depend on nothing but the state and
-the key sets (design.md section 5; Leapfrog Triejoin, section 3).
+the key sets (T. Veldhuizen, Leapfrog Triejoin, arXiv 1210.0481, section 3).
 
 **Recording.** `trace` is what the walk records to, or None. Where it records, each step of an INTERVAL depth writes its
 record (`sensitivity.records`), the opening one included, and each opened node of a NODE or POINT depth one record per

@@ -9,7 +9,8 @@ new; a key both matched is none. Progress (candidate, agree) grows with every st
 At any time each side has at most one match that the other has not decided on: the other side is never more than a match
 behind.
 
-design.md section 5 ("Repair"); arXiv 1303.5313, section 4.1.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 4.1.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def forward(mem, p, e, c):
     """First address in [p, e) holding a key >= `c`, else e: a few linear probes, then galloping.
 
     In most leapfrogs most seeks move by a few keys, and a short loop is predicted better than a bisection. O(log
-    distance). Addresses are unsigned: signed ones cost a sign test per access (style.md 5.5).
+    distance). Addresses are unsigned: signed ones cost a sign test per access.
     """
     near = p + LINEAR
     if near > e:

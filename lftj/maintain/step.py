@@ -1,7 +1,7 @@
 """A step: one commit as strategies see it, and what is kept of heads from one commit to the next.
 
 Rules read relations, and their changes, in key orders: a `TraceChange` is a relation's change in one key order, with
-the trie branches that it inserts and erases (tree surgery; incremental-leapfrog-triejoin.txt, section 4.2.1).
+the trie branches that it inserts and erases (tree surgery; arXiv 1303.5313, section 4.2.1).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Good where derivations are many and results few, and where an existential suffix lets a search stop at its first
 witness. The first commit that concerns a head evaluates it and records its traces; the next ones maintain them.
 
-Source: incremental-leapfrog-triejoin.txt, sections 3 and 4.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+sections 3 and 4.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ edge touches exactly |T'(., x)| * |T'(y, .)| pairs, which are the steps that are
 A column or a row of a graph in between is that of the graph before and what the products so far change of it; the
 stored counts are changed once, by the sum of all products.
 
-Source: incremental-transitive-closure.txt (G. Dong and others), the sections on insertion and deletion. Deviation: one
-edge at a time in the place of a matrix S of them, so nothing is raised to powers.
+Source: V. Tropashko, SQL Design Patterns (2007), "Incremental Evaluation", after G. Dong et al., Maintaining Transitive
+Closure of Graphs in SQL (1999). Deviation: one edge at a time in the place of a matrix S of them, so nothing is raised
+to powers.
 """
 
 from __future__ import annotations

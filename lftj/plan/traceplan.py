@@ -1,7 +1,7 @@
 """The trace plan: at which granularity each depth of a join records its trace, and what a record of each site holds.
 
 NONE where a changed branch names its node: every participant's own keys, with what is computed from them, are the
-whole binding. POINT at depths whose one candidate is computed. Elsewhere it is a choice (design.md section 5):
+whole binding. POINT at depths whose one candidate is computed. Elsewhere it is a choice:
 
     NODE      a record per participant and node; a change looks at every context of its prefix
     INTERVAL  a record per step; a change finds the contexts whose steps it concerns, and repairs their records

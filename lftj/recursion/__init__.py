@@ -13,7 +13,7 @@
     scratch_relation.py   the relation that holds changed rows while a join reads them
 
 Every derived row has a derivation whose rows all have smaller rounds (rows of lower strata, and facts, have round 0),
-so no row is supported by itself. Design section 7; `spec/rounds_model.py` is its executable form. Sources: B. Motik et
-al., incremental maintenance by the backward/forward algorithm; the rounds stand in for its well-founded proofs.
+so no row is supported by itself. Source: B. Motik et al., Incremental Update of Datalog Materialisation: the
+Backward/Forward Algorithm (AAAI 2015); the rounds stand in for its well-founded proofs.
 `lftj.maintain.rounds` decides whether a component is maintained or evaluated again.
 """

@@ -26,7 +26,7 @@ equal values does not keep itself.
 Maintenance is that of other recursive rows (propagation.py): what loses its support goes, all candidates are asked for
 the keys that went (`variants.candidates_for_keys`), and with what is new improvement goes on from there.
 
-Source: R. Ross, Y. Sagiv, PODS 1992 (the least solution); design section 7 (rounds).
+Source of the least solution: K. Ross, Y. Sagiv, Monotonic Aggregation in Deductive Databases (PODS 1992).
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 
 New rounds begin past the greatest so far, so that every row stays younger than some derivation of it. Rounds need not
 be the least possible. What is different where rows are the best of their key is in min_max_fixpoint.py.
-
-Design section 7; spec/rounds_model.py.
 """
 
 from __future__ import annotations

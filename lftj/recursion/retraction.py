@@ -10,8 +10,6 @@ too young. The others had none, and there are only fewer rows since: they are no
 
 Any order would do. Those of the smallest rounds come first, for what they depend on is settled then; but many rounds
 at once, since after many changes each round has few rows: a row that is examined too early is examined twice.
-
-Design section 7; spec/rounds_model.py, which examines round by round.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Memory: one element per row page, per directory page and per tree node, and the 
 
 Degenerate cases: of no rows the fold is `NOTHING`; there need not be an identity.
 
-Source: incremental-leapfrog-triejoin.txt, sections 3.1 and 3.1.1.
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+sections 3.1 and 3.1.1.
 """
 
 from __future__ import annotations

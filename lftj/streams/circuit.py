@@ -301,7 +301,7 @@ class Circuit(Loops, NotPickled):
             return {name: 0 if states is None else states[n] for name, n in counters_of_late(self._graph).items()}
 
     def memory(self) -> Memory:
-        """Bytes of what it keeps, by node; see memory.py."""
+        """Bytes of what it keeps, by node; see circuit_memory.py."""
         with self._lock:
             return memory_of(self._graph, self._states or {}, self._room.symbols.texts().nbytes)
 

@@ -15,7 +15,7 @@ positive, and what is a set, is known of operators, not of data: a user may give
 Proposition 4.6 is used through a join only where i is bounded: a `distinct` over a projection swallows most changes,
 and each of them would be joined without it. 4.5 is used for filters only, for the join of two sets may be much larger.
 
-Source: dbsp.txt, section 4.2.
+Source: M. Budiu et al., DBSP (VLDB 2023), section 4.2.
 """
 
 from __future__ import annotations

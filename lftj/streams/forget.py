@@ -4,7 +4,7 @@ An integral is asked for rows by their key: by the other side of a join, or by t
 column of what asks is bounded below (bounded.py), rows of the integral below the bound are never looked at again. They
 go, and nothing is said about it, since no answer changes:
 
-    I' = W(I, bound), computed inside the integral as windows are (dbsp.txt, section 7.6.1)
+    I' = W(I, bound), computed inside the integral as windows are (DBSP, section 7.6.1)
 
 An integral that several operators read forgets what none of them asks for; one that is an output, or is read whole,
 forgets nothing. The rows to drop are found by a seek: where the column is part of all keys that ask, it is put first

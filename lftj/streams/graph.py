@@ -3,7 +3,7 @@
 A node is an operator with the nodes whose values it reads. Nodes run in an order in which each comes after what it
 reads; a strict node is read before it is written: its value at a tick is known before anything else, and what comes in
 is for the next tick. A cycle without a strict node has no such order, and is refused with the cycle named
-(dbsp.txt, section 2.2).
+(DBSP, section 2.2).
 
 A tick maps the states of all nodes to the next ones. Nothing is changed in place: whoever runs the tick keeps the old
 states until all of it succeeded.

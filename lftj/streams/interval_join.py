@@ -2,7 +2,7 @@
 
     interval join   pairs with low <= right time - left time <= high: bilinear, like any join (theorem 3.4)
     lookup          each change of the left stream with what the right one holds when it comes (section 7.6): T of
-                    dbsp.txt, which keeps nothing of the left stream
+                    DBSP, which keeps nothing of the left stream
 
 An integral that an interval join seeks in is in the order (key, time): a row seeks the first time that is near enough,
 and the rows that match are its neighbours.

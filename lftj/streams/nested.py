@@ -3,7 +3,7 @@
 A nested circuit has a clock of its own. At each tick of the circuit around it, it starts from nothing; what comes in is
 there at its first tick (`delta0`, definition 5.1), and what goes out is the sum of a stream over all of its ticks (the
 definite integral). A fixpoint is a loop inside: `x = f(z^-1(x), I(delta0(i)))`, whose differences add up to what it
-settles on (dbsp.txt, section 5).
+settles on (DBSP, section 5).
 
 The run ends at the first tick at which nothing came in, no state changed and nothing waits for a later tick: all later
 ticks would be the same. A sum over a stream that does not become zero has no value, and `limit` ends a run that would

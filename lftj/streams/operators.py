@@ -12,7 +12,7 @@ A *strict* operator's value depends on earlier ticks alone, so that a cycle thro
 within one tick of the circuit around it; `lasting` is the part of a state that outlives such a run, and `waiting`
 tells whether a state makes another tick of a run necessary.
 
-Source: dbsp.txt, sections 2 and 3.
+Source: M. Budiu et al., DBSP (VLDB 2023), sections 2 and 3.
 """
 
 from __future__ import annotations

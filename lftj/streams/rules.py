@@ -11,7 +11,7 @@ What a database refuses is refused (refused.py).
 Nothing is chosen by cost, and joins are binary: the circuit is a reference for the engine, not its rival. The inputs
 are Z-sets: a row is in its relation while its weight is positive.
 
-Source: dbsp.txt, section 4 (relational operators), 5 (recursion), 6 (incremental recursion).
+Source: M. Budiu et al., DBSP (VLDB 2023), sections 4 (relational operators), 5 (recursion), 6 (incremental recursion).
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ class Stream:
     def lookup(self, other: Stream, on: On) -> Stream:
         """Each change of this stream, joined with what the other holds at that tick, as in `join`.
 
-        What the other does later is not seen, and nothing of this stream is kept (dbsp.txt, section 7.6).
+        What the other does later is not seen, and nothing of this stream is kept (DBSP, section 7.6).
         """
         from lftj.streams.timewise import lookup
 

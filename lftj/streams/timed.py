@@ -3,7 +3,7 @@
 A stream in a nested circuit has a value x[o][t] per outer step o and inner tick t; in a nested circuit within one, a
 value x[o][t][u], and so on: t stands for the ticks of all nested circuits around it, the outermost first. The
 incremental version of an operator f over all clocks gives, at (o, t), what f of the sum of x over all o' <= o and
-t' <= t has more than at (o-1, t) and at the ticks before t on each clock, less what is counted twice (dbsp.txt,
+t' <= t has more than at (o-1, t) and at the ticks before t on each clock, less what is counted twice (DBSP,
 sections 5 and 6). So the past is kept as rows with the ticks at which they came, over all outer steps:
 
     rows (column..., tick...) -> weight

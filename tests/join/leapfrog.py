@@ -1,7 +1,7 @@
 """The canonical leapfrog triejoin in plain Python: rows, and the number of steps it takes to find them.
 
 A relation is a set of tuples, the keys under a prefix a sorted list. The state of a node is (candidate, turn, agree);
-see lftj/join/triejoin.py. Written from design.md, section 5.
+see lftj/join/triejoin.py.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ MODEL = ("closure, right", "closure, nonlinear", "same generation", "mutual", "g
 @examples(40, 5)
 @given(st.integers(0, 2**48))
 def test_cases_of_the_model(seed: int) -> None:
-    """The programs, sizes and updates of the executable model of design section 7."""
+    """The programs, sizes and updates of the first executable model of rounds."""
     rng = Random(seed)
     mixed = WRITTEN[rng.choice(MODEL)].mixed(sizes=programs.make_sizes(rng), facts_in_heads=False)
     twin, n = Twin(mixed), rng.choice([3, 4, 6])

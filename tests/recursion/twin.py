@@ -41,7 +41,7 @@ class Twin(twin.Twin):
         return dict(zip(rows, values.tolist(), strict=True))
 
     def check_rounds(self) -> None:
-        """Every row that is no fact has a derivation from rows of smaller rounds (design section 7)."""
+        """Every row that is no fact has a derivation from rows of smaller rounds."""
         given = {name: set(rows) for name, rows in self.facts.items()}
         for name, row in self.program.facts:
             given.setdefault(name, set()).add(stored(self.program, name, row))

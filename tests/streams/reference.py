@@ -4,7 +4,7 @@
     stream    a list of Z-sets, one per tick                delayed, integrated, differentiated
     nested    a list of streams: outer ticks of inner ticks the same functions, element by element
 
-Written from the paper's definitions (dbsp.txt, sections 2 to 6), without looking at what it tests.
+Written from the paper's definitions (DBSP, sections 2 to 6), without looking at what it tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The propositions of the paper (dbsp.txt), each as a law over random Z-sets, streams or circuits.
+"""The propositions of the paper (DBSP), each as a law over random Z-sets, streams or circuits.
 
 Catches: a rewriting that is right for one operator and wrong for what is around it, an integral that is kept in another
 order than somebody seeks in, a nested circuit that is given the values of another input, a page that splits wrongly.

@@ -1,7 +1,7 @@
 """Bodies with negated atoms and heads that are projections, for the tests of traces.
 
 A shape is written `head variables :- body`, its negated atoms with `!`. Those of the executable model
-(spec/bodies_model.py) come first, then others: negation with constants, repeated variables, wildcards and computed
+(test_bodies_model.py) come first, then others: negation with constants, repeated variables, wildcards and computed
 keys, over the relation that is joined, and suffixes of every kind. `BodyTraced` traces them, in key orders that let the
 search end at the first witness and in others.
 """

@@ -12,7 +12,7 @@ from tests.trace.traced import ARITY, GRANULARITIES, Data, Row, Sizes, Traced, r
 
 KEY_MIN, KEY_MAX = -(2**63), 2**63 - 1
 
-# Those of design.md's model ...
+# Those of the executable model (test_model.py) ...
 PLAIN = {
     "triangle, self join": "e(x,y), e(y,z), e(x,z)",
     "triangle": "r(x,y), s(y,z), t(x,z)",

@@ -1,8 +1,8 @@
 """The recording triejoin in plain Python: what a join plan derives, and the trace it leaves.
 
 Relations are sets of tuples, a key set is a sorted list, the state of a node is (candidate, turn, agree). Written from
-design.md, section 5, and arXiv 1303.5313, section 4.1; no kernel, no page, no packing of the engine's is used, only
-the plan (which names trie nodes, definitions, bounds and filters) and the granularity chosen per site.
+arXiv 1303.5313, section 4.1; no kernel, no page, no packing of the engine's is used, only the plan (which names trie
+nodes, definitions, bounds and filters) and the granularity chosen per site.
 
     outputs   every row derived, with repeats: one per binding; where the trace plan keeps an existential suffix, one
               per binding of the head that has a witness, and the search ends at the first

@@ -1,4 +1,4 @@
-"""The engine against the executable model of negation and existential suffixes (spec/bodies_model.py).
+"""The engine against the executable model of negation and existential suffixes.
 
 As test_model.py: two programs written apart, on the same random cases, each keeping its own index. Outputs and their
 changes agree, and so do the records of every site that the engine keeps: the model's carry the end of their interval

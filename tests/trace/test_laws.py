@@ -1,4 +1,4 @@
-"""The laws of exact trace maintenance (design.md, section 5) on random queries, data and changes.
+"""The laws of exact trace maintenance on random queries, data and changes.
 
 Catches: a row or a record that maintenance forgets, doubles or invents; a resumed leapfrog that does not meet the run
 it stands for; a subtree done twice or not at all; an order of sites, of surgeries or of transactions that matters; a

@@ -1,4 +1,4 @@
-"""The engine against the executable model of design.md, section 5, on the same random cases.
+"""The engine against an executable model of evaluation and exact trace maintenance, on the same random cases.
 
 Two programs that were written apart: the model evaluates and maintains with lists and tuples, and its own change
 oracle. Skipped where the model is not at hand (it does not ship). Where atoms share no trie node, and participants

@@ -1,4 +1,4 @@
-"""Random terms and formulae of the calculus, and their meaning by the paper's definition (cumulus.txt, section 3.1)."""
+"""Random terms and formulae of the calculus, and their meaning by the paper's definition (Cumulus, section 3.1)."""
 
 from __future__ import annotations
 

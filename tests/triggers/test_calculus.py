@@ -20,7 +20,7 @@ INVALID = "Sum(u * f(z), (R(x, z) or y = z) and z = w)"
 
 
 def test_the_papers_invalid_example_is_refused_by_name():
-    """cumulus.txt, section 3.1: safe are y, z, w; u is not bound, and is where it is given with y."""
+    """Cumulus, section 3.1: safe are y, z, w; u is not bound, and is where it is given with y."""
     term = parsed_term(INVALID, "query.calc")
     assert isinstance(term, SumTerm)
     assert safe(term.formula, {"y"}) == {"y", "z", "w"}
@@ -151,7 +151,7 @@ def test_variables_have_the_types_of_what_they_are_equal_to(types, query, key):
 
 
 def test_orders_and_lines_in_the_calculus():
-    """cumulus.txt, section 3.5: the four insertion triggers, and no others."""
+    """Cumulus, section 3.5: the four insertion triggers, and no others."""
     program = parsed("q[] = Sum(p * r, O(k, r) and L(k, p))")
     made = compiled(tops(program), program.relations)
     assert statement_lines(made, INSERTION) == [

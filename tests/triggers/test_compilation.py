@@ -72,7 +72,7 @@ def test_deletions_read_what_insertions_read():
 
 
 def test_self_join_of_a_multiset():
-    """cumulus.txt, section 3.4: two copies give 4, the third adds 5, its deletion takes 5."""
+    """Cumulus, section 3.4: two copies give 4, the third adds 5, its deletion takes 5."""
     query = ((), Mul((Rel("R", (x, y)), Rel("R", (y, z)), Val(x), Val(z))))
     program = compiled({"q": query}, {"R": ("number", "number")})
     maps, seen = PlainMaps(program), []
@@ -139,7 +139,7 @@ def test_a_map_of_a_join_is_kept_where_it_is_cheap():
 
 
 def test_the_naive_transform_makes_a_view_of_every_delta():
-    """viewlet-transform.txt: Q and one for each of its four first deltas; the second ones are constants."""
+    """The naive viewlet transform: Q and one for each of its four first deltas; the second ones are constants."""
     query = ((), Mul((Rel("R", (x, y)), Rel("S", (y, z)), Val(x))))
     program = compiled({"Q": query}, {"R": ("number", "number"), "S": ("number", "number")}, naive=True)
     assert len(program.maps) == 5

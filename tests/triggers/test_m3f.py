@@ -44,7 +44,7 @@ REVENUE = ((), Mul((Rel("O", (k, r)), Rel("L", (k, p)), Val(p), Val(r))))
 
 
 def test_orders_and_lines_print_the_four_insertion_triggers_of_the_paper():
-    """cumulus.txt, section 3.5."""
+    """Cumulus, section 3.5."""
     program = compiled({"q": REVENUE}, ORDERS)
     assert statement_lines(program, INSERTION) == [
         "on +O(k, r): q[] += r * m_O[k]",

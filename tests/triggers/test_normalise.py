@@ -1,4 +1,4 @@
-"""Normal forms: the equations of cumulus.txt, sections 3.3 and 3.4, as laws over random databases, and its examples.
+"""Normal forms: the equations of Cumulus, sections 3.3 and 3.4, as laws over random databases, and its examples.
 
 A law is checked three times: its sides have one value by the meaning of the calculus, by the algebra, and by their
 polynomials.
