@@ -27,6 +27,10 @@ DATAFLOW = {
     "pl1m": {1: 0.27, 10: 0.39, 100: 1.4, 1_000: 10.6, 10_000: 64.0},
     "pl1m_skew": {1: 0.21, 10: 0.40, 100: 1.6, 1_000: 11.7, 10_000: 94.0},
 }
+#: There the CSR kernel took these milliseconds.
+DATAFLOW_KERNEL = {"pl1m": 230, "pl1m_skew": 500}
+#: Its half-join plan on pl1m, which is not feasible on pl1m_skew, and the gigabytes that it takes.
+HALF_JOINS, HALF_JOINS_GB = {1: 0.05, 10: 0.18, 100: 1.5, 1_000: 13.0, 10_000: 116.0}, 5.5
 
 #: Why a row is lost, by (what, graph, rows of a batch) with "*" and 0 for any; what: "target", "recompute", "duckdb".
 WHY: dict[tuple[str, str, int], str] = {
@@ -343,9 +347,18 @@ def note() -> str:
     taken = taken_on(files)
     if not taken:
         return "Not measured yet."
+    return f"CPU milliseconds of whole transactions, one thread, medians. {taken}."
+
+
+def dataflow_note() -> str:
+    """Where the figures of Differential Dataflow are from."""
+    kernel = " and ".join(f"{ms} ms on {graph}" for graph, ms in DATAFLOW_KERNEL.items())
+    half_joins = ", ".join(f"{ms:g}" for ms in HALF_JOINS.values())
     return (
-        f"CPU milliseconds of whole transactions, one thread, medians. {taken}. The figures of Differential Dataflow "
-        "(its worst-case optimal delta plan) were measured elsewhere, on the same files and a machine like this one."
+        "Differential Dataflow was not run beside lftj: its figures, of its worst-case optimal delta plan, were "
+        f"measured elsewhere, on the same files and another machine, on which the CSR kernel took {kernel}. Its "
+        f"half-join plan took {half_joins} ms for these transactions on pl1m, with {HALF_JOINS_GB} GB of memory, and "
+        "was not feasible on pl1m_skew."
     )
 
 
