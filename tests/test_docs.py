@@ -10,6 +10,7 @@ its content, and makes the file. Times are written as zeros.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
@@ -18,9 +19,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from lftj.maintain.choose import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -131,6 +135,94 @@ def test_the_readme_is_short() -> None:
     first = next(block["code"] for block in BLOCK.finditer(text) if block["code"])
     assert len(first.strip().splitlines()) <= 12
     assert len(text.splitlines()) <= 250
+
+
+TITLE = re.compile(r"\[(?P<title>[^]]+)\]\((?:docs/)?(?P<page>[a-z-]+\.md)\)")
+
+
+def contents(text: str, line: str) -> list[tuple[str, str]]:
+    """(title, page) of the lines of a table of contents, which begin with `line`."""
+    found = [TITLE.match(each.removeprefix(line)) for each in text.splitlines() if each.startswith(f"{line}[")]
+    return [(entry["title"], entry["page"]) for entry in found if entry is not None]
+
+
+def test_tables_of_contents_are_one() -> None:
+    """The README lacked a page, and it, the first page and the site had three orders."""
+    site = re.findall(r"^  - (.+): ([a-z-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert site[0] == ("Overview", "index.md")
+    assert {page for _, page in site} == {page.name for page in PAGES if page != README}
+    assert contents(README.read_text(encoding="utf-8"), "| ") == site[1:]
+    assert contents((ROOT / "docs" / "index.md").read_text(encoding="utf-8"), "- ") == site[1:]
+
+
+def variables_read(path: Path) -> Iterator[str]:
+    """The environment variables that a file reads or sets: keys of what is called an environment."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        key: ast.expr | None = None
+        if (
+            isinstance(node, ast.Call)
+            and node.args
+            and re.search(r"environ(ment)?\.\w+$|getenv$", ast.unparse(node.func))
+        ):
+            key = node.args[0]
+        elif isinstance(node, ast.Subscript) and re.search(r"environ(ment)?$", ast.unparse(node.value)):
+            key = node.slice
+        elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) == "os.environ":
+            key = node.left
+        name = (
+            key.value if isinstance(key, ast.Constant) else constants.get(key.id) if isinstance(key, ast.Name) else None
+        )
+        if isinstance(name, str):
+            yield name
+
+
+def test_environment_variables_are_named() -> None:
+    """LFTJ_CACHE_DIR and LFTJ_QUIET were on no page."""
+    files = [
+        path
+        for package in ("lftj", "scantree", "sensitivity", "spark_bridge")
+        for path in (ROOT / package).rglob("*.py")
+    ]
+    read = {name for path in files for name in variables_read(path)}
+    written = {name for path in files for name in re.findall(r"\bLFTJ_[A-Z_]+\b", path.read_text(encoding="utf-8"))}
+    page = (ROOT / "docs" / "operation.md").read_text(encoding="utf-8")
+    section = page[page.index("## Environment variables") : page.index("## Log lines")]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert {"LFTJ_CACHE_DIR", "LFTJ_SPARK_FAULTS", "JAVA_HOME", "PYSPARK_GATEWAY_PORT"} <= read
+    assert read | written <= named
+    assert {name for name in named if name.startswith("LFTJ_")} <= written
+
+
+def test_the_architecture_lists_the_strategies_in_order() -> None:
+    """The page lacked three of them, and had another order of preference than the code."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page[page.index("| strategy | file in") : page.index("Outputs of circuits")]
+    rows = re.findall(r"^\| (\w+) \| `(\w+)\.py`", table, re.MULTILINE)
+    homes = [(strategy.name, type(strategy).__module__.rpartition(".")) for strategy in STRATEGIES]
+    # Whatever ran before may have registered more of them: circuits do.
+    assert rows == [(name, file) for name, (room, _, file) in homes if room == "lftj.maintain"]
+
+
+@pytest.mark.parametrize("page", ["index.md", "tutorial.md"])
+def test_readers_are_told_that_times_are_zeros(page: str) -> None:
+    """All times in outputs are zeros, since they differ, and no page said so."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert "zeros" in BLOCK.sub("", text)
+
+
+def test_columns_of_the_readme_have_names() -> None:
+    """The README's log of a stream called a sum `c1`."""
+    shown = [block["output"] or "" for block in BLOCK.finditer(README.read_text(encoding="utf-8"))]
+    assert not re.search(r"\bc\d\b", "".join(shown))
 
 
 if __name__ == "__main__":
