@@ -74,7 +74,7 @@ def of_time() -> list[Signature]:
             "bucket",
             (SAME, DURATION),
             SAME,
-            "The begin of the interval of this length that a time is in, counted from Monday, 2000-01-03, in UTC.",
+            "The start of the interval of this length that a time is in, counted from Monday, 2000-01-03, in UTC.",
             'bucket(@2024-05-31T12:34:00, "15m") = @2024-05-31T12:30:00',
             CALENDAR,
             overloads=(
