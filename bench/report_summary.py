@@ -131,11 +131,11 @@ def first_run() -> str:
         f"example takes {first:.1f} s on its first run, and {later:.1f} s on later ones. lftj says what it compiles, "
         "and keeps the machine code in your cache folder (`~/.cache/lftj` on Linux; `LFTJ_CACHE_DIR` names another), "
         "which may be deleted at any time.\n\n"
-        "**A process goes on in the background.** During the first run a second process, `lftj warmup --updates`, "
-        f"compiles what transactions will need: some {line['background_cpu_seconds']:.0f} s of CPU time, once on a "
-        f"machine, at the lowest priority. It may outlive your program, and ends after {MOST} s at the latest. With "
-        "`LFTJ_BACKGROUND=0` in the environment there is no such process, and the first two transactions take "
-        f"{waits:.1f} s."
+        "**A background process may outlive your program.** During the first run a second process, "
+        "`lftj warmup --updates`, compiles what transactions will need: some "
+        f"{line['background_cpu_seconds']:.0f} s of CPU time, once on a machine, at the lowest priority (nice 19). It "
+        f"ends after {MOST} s at the latest. With `LFTJ_BACKGROUND=0` in the environment it is not started, and the "
+        f"first two transactions take {waits:.1f} s instead."
     )
 
 

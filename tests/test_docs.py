@@ -212,6 +212,20 @@ def test_the_architecture_lists_the_strategies_in_order() -> None:
     assert rows == [(name, file) for name, (room, _, file) in homes if room == "lftj.maintain"]
 
 
+def test_differences_from_duckdb_are_in_one_list() -> None:
+    """The page on SQL said twice how lftj differs, and not the same."""
+    text = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"where lftj (?:differs from DuckDB|and DuckDB differ)", text, re.IGNORECASE)) == 1
+    assert "](#where-lftj-differs-from-duckdb)" in text
+
+
+def test_brackets_of_an_explained_relation_are_explained() -> None:
+    """`edge[0,1](x)` stood in the tutorial's explanation, and no word about it."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\w+\[\d[\d,]*\]\(\w+\)", "".join(block[0] for block in BLOCK.finditer(text))))
+    assert shown & set(re.findall(r"`(\w+\[\d[\d,]*\]\(\w+\))`", BLOCK.sub("", text)))
+
+
 @pytest.mark.parametrize("page", ["index.md", "tutorial.md"])
 def test_readers_are_told_that_times_are_zeros(page: str) -> None:
     """All times in outputs are zeros, since they differ, and no page said so."""
@@ -219,10 +233,11 @@ def test_readers_are_told_that_times_are_zeros(page: str) -> None:
     assert "zeros" in BLOCK.sub("", text)
 
 
-def test_columns_of_the_readme_have_names() -> None:
-    """The README's log of a stream called a sum `c1`."""
-    shown = [block["output"] or "" for block in BLOCK.finditer(README.read_text(encoding="utf-8"))]
-    assert not re.search(r"\bc\d\b", "".join(shown))
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_columns_of_logs_have_names(page: Path) -> None:
+    """Logs of streams, in the README too, called a sum `c1`."""
+    shown = [block["output"] or "" for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+    assert not re.search(r"'c\d':", "".join(shown))
 
 
 if __name__ == "__main__":
