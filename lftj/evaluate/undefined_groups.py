@@ -30,8 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.rest_of_body import bound_in, without_terms
+from lftj.evaluate.term_sets import ask_for_sets
 from lftj.evaluate.undefined_atoms import name_of, relation_of
-from lftj.evaluate.undefined_terms import bound_in, without_terms
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, variables_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.plan.partial_functions import partial_of
@@ -136,51 +137,55 @@ def with_undefined(undefined: Undefined, names: Iterable[str], found: Undefined)
 
 def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Limits) -> Iterator[UndefinedRows]:
     """The undefined rows of the head of `clause`, from those of its body."""
-    state, relations = evaluator.state, evaluator.relations
-    undefined, body = state.undefined, (*clause.atoms, *clause.negated)
+    undefined, body = evaluator.state.undefined, (*clause.atoms, *clause.negated)
     choices = [(None, *undefined.get(atom.predicate, ())) for atom in body]
-    terms = tuple(dict.fromkeys(term for c in clause.compares for term in partial_of(c)))
     for chosen in sorted(product(*choices), key=lambda some: sum(one is not None for one in some)):
-        if not any(one is not None for one in chosen):
-            continue
-        asking, first, names = asking_for(
-            clause,
-            [None if one is None else one.columns for one in chosen],
-            lambda name: relations[name].types,
-            lambda name: is_result(name, state.strata.of(name)),
-        )
-        also = {
-            name: relation_of(evaluator, atom.predicate, one, name)
-            for atom, one, name in zip(body, chosen, names, strict=True)
-            if one is not None
-        }
-        waiting: list[tuple[Apply, ...]] = [()]
-        seen = {frozenset[Apply]()}
-        while waiting:
-            without = waiting.pop(0)
-            rest = without_terms(asking, without)
-            if rest is None:
-                continue
-            limits.look(0)
-            columns = known_columns(clause, bound_in(rest)) if internal else ()
-            known = tuple(clause.head_args[c] for c in columns)
-            rest = replace(rest, head_args=(*known, *first))
-            chunks: list[Rows] = []
-            _, saw_undefined = evaluator.walk(rest, limits, chunks.append, also=also)
-            rows, count = evaluator.distinct(chunks, len(rest.head_args))
-            if count:
-                cause = next(one for one in chosen if one is not None)
-                error = _error(evaluator, cause, _place(cause, rows[len(known) :]))
-                if not internal:
-                    raise error
-                rows, count = evaluator.distinct([rows[: len(known)]], len(known))
-                shown_error = (error.what, error.where, error.why, error.remedy)
-                yield UndefinedRows(columns, rows, None, np.zeros(count, np.bool_), shown_error)
-            for term in terms if saw_undefined else ():
-                more = (*without, term)
-                if frozenset(more) not in seen:
-                    seen.add(frozenset(more))
-                    waiting.append(more)
+        if any(one is not None for one in chosen):
+            yield from _undefined_where(evaluator, clause, chosen, internal, limits)
+
+
+def _undefined_where(
+    evaluator: Evaluator, clause: Clause, chosen: Sequence[UndefinedRows | None], internal: bool, limits: Limits
+) -> list[UndefinedRows]:
+    """The undefined rows of the head where the atoms of the body read the undefined rows `chosen`; None: a row."""
+    state, relations = evaluator.state, evaluator.relations
+    asking, first, names = asking_for(
+        clause,
+        [None if one is None else one.columns for one in chosen],
+        lambda name: relations[name].types,
+        lambda name: is_result(name, state.strata.of(name)),
+    )
+    also = {
+        name: relation_of(evaluator, atom.predicate, one, name)
+        for atom, one, name in zip((*clause.atoms, *clause.negated), chosen, names, strict=True)
+        if one is not None
+    }
+    cause = next(one for one in chosen if one is not None)
+    found: list[UndefinedRows] = []
+
+    def ask(without: tuple[Apply, ...]) -> bool:
+        rest = without_terms(asking, without)
+        if rest is None:
+            return False
+        limits.look(0)
+        columns = known_columns(clause, bound_in(rest)) if internal else ()
+        known = tuple(clause.head_args[c] for c in columns)
+        rest = replace(rest, head_args=(*known, *first))
+        chunks: list[Rows] = []
+        _, saw_undefined = evaluator.walk(rest, limits, chunks.append, also=also)
+        rows, count = evaluator.distinct(chunks, len(rest.head_args))
+        if count:
+            error = _error(evaluator, cause, _place(cause, rows[len(known) :]))
+            if not internal:
+                raise error
+            rows, count = evaluator.distinct([rows[: len(known)]], len(known))
+            shown_error = (error.what, error.where, error.why, error.remedy)
+            found.append(UndefinedRows(columns, rows, None, np.zeros(count, np.bool_), shown_error))
+        return saw_undefined
+
+    terms = tuple(dict.fromkeys(term for c in clause.compares for term in partial_of(c)))
+    ask_for_sets(evaluator, asking, terms, ask, limits, also)
+    return found
 
 
 def known_columns(clause: Clause, bound: Mapping[str, Var]) -> tuple[int, ...]:

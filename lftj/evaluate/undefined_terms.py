@@ -10,13 +10,13 @@ body is a clause of its own, in which what needs the term is left out and the te
 
     p(x) :- e(x, y), f(x), z = 10 / y, z > 1.      rest of `10 / y`     e(x, y), f(x), y = 0
 
-It is evaluated like any other clause. Where it has a row that row is in error, the least one is told; where it meets
-another term without a value, that one is left out too, and so on.
+It is evaluated like any other clause (rest_of_body.py). Where it has a row that row is in error, the least one is told;
+where it meets another term without a value, that one is left out too, and so on (term_sets.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,14 +24,16 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.rest_of_body import rest_of
+from lftj.evaluate.term_sets import ask_for_sets
 from lftj.evaluate.text_steps import TextColumns
 from lftj.evaluate.undefined_atoms import without_undefined
 from lftj.join.run import Limits
-from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
-from lftj.language.functors import CHECKED, MATCH, TEXT_TESTS, known_as
+from lftj.language.clause import Apply, Clause, Value, Var, variables_of
+from lftj.language.functors import CHECKED, MATCH, known_as
 from lftj.language.notation import literal_text
 from lftj.language.null import not_admitted
-from lftj.plan.partial_functions import UNDEFINED, partial_in, term_of_test
+from lftj.plan.partial_functions import partial_in
 from lftj.program.text_split import computes_text
 
 if TYPE_CHECKING:
@@ -48,106 +50,26 @@ def look_for_error(
 
     Which row is told depends on the rows alone: the first term in the order of the text, then the least values.
     """
-    terms = partial_in(clause)
+    terms, more_relations = partial_in(clause), dict(also or {})
     if evaluator.state.undefined:
-        clause, more_relations = without_undefined(evaluator, clause)
-        also = {**(also or {}), **more_relations}
-    waiting: list[tuple[Apply, ...]] = [(term,) for term in terms]
-    seen = set(map(frozenset, waiting))
-    while waiting:
-        without = waiting.pop(0)
+        clause, undefined = without_undefined(evaluator, clause)
+        more_relations.update(undefined)
+
+    def ask(without: tuple[Apply, ...]) -> bool:
+        if not without:
+            return True
         rest = rest_of(clause, without)
         if rest is None:
-            continue
+            return False
         limits.look(0)
         chunks: list[Rows] = []
-        _, saw_undefined = evaluator.walk(rest, limits, chunks.append, also=also)
+        _, saw_undefined = evaluator.walk(rest, limits, chunks.append, also=more_relations)
         rows, count = evaluator.distinct(chunks, len(rest.head_args))
         if count:
             raise _error(evaluator, clause, without[0], rest, rows[:, 0])
-        if not saw_undefined:
-            continue
-        for term in terms:
-            more = (*without, term)
-            if frozenset(more) not in seen:
-                seen.add(frozenset(more))
-                waiting.append(more)
+        return saw_undefined
 
-
-def rest_of(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
-    """`clause` where the terms `without` have no value, without what needs them; None if they need each other.
-
-    Its head holds the variables that atoms and conditions connect to those of the terms.
-    """
-    rest = without_terms(clause, without)
-    if rest is None:
-        return None
-    scopes = [{v.name for v in atom.args if isinstance(v, Var)} for atom in (*rest.atoms, *rest.negated)]
-    scopes += [{v.name for side in (c.left, c.right) for v in variables_of(side)} for c in rest.compares]
-    scopes += [{v.name for term in without for v in variables_of(term)}]
-    connected, grew = scopes[-1], True
-    while grew:
-        grown = connected.union(*(s for s in scopes if s & connected))
-        grew, connected = grown != connected, grown
-    head = tuple(var for name, var in bound_in(rest).items() if name in connected)
-    return replace(rest, head_args=head)
-
-
-def without_terms(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
-    """`clause` where the terms `without` have no value, without what needs them or a variable that nothing binds.
-
-    None if the terms need each other. Its head is left to the caller.
-    """
-    left_out = set(without)
-    compares = [c for c in clause.compares if left_out.isdisjoint(_terms_of(c))]
-    bound = bound_in(replace(clause, compares=tuple(compares)))
-    if not {v.name for term in without for v in variables_of(term)} <= bound.keys():
-        return None
-    compares = [
-        c for c in compares if {v.name for side in (c.left, c.right) for v in variables_of(side)} <= bound.keys()
-    ]
-    compares += [_no_value(term) for term in without]
-    negated = tuple(a for a in clause.negated if {v.name for v in a.args if isinstance(v, Var)} <= bound.keys())
-    # Rule 0: what is asked for the rule (key orders) names variables that may be missing here.
-    return replace(clause, compares=tuple(compares), negated=negated, aggregate=None, rule=0)
-
-
-def _terms_of(compare: Compare) -> Iterator[Term]:
-    """All terms within a comparison."""
-
-    def within(term: Term) -> Iterator[Term]:
-        yield term
-        if isinstance(term, Apply):
-            for arg in term.args:
-                yield from within(arg)
-
-    yield from within(compare.left)
-    yield from within(compare.right)
-    if compare.op in TEXT_TESTS:
-        yield term_of_test(compare)
-
-
-def bound_in(clause: Clause) -> dict[str, Var]:
-    """The variables that the atoms and comparisons of a clause bind, in its order."""
-    names = {v.name for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
-    grew = True
-    while grew:
-        grew = False
-        for c in clause.compares:
-            for side, other in ((c.left, c.right), (c.right, c.left)):
-                known = c.op == "=" and names >= {v.name for v in variables_of(other)}
-                if known and isinstance(side, Var) and side.name not in names:
-                    names.add(side.name)
-                    grew = True
-    return {v.name: v for v in clause.variables() if v.name in names}
-
-
-def _no_value(term: Apply) -> Compare:
-    """The condition that `term` has no value while its arguments have one."""
-    if term.op in ("/", "%") and term.type != "float":
-        # As an equation it may bind the divisor, and the rest is found by a lookup.
-        return Compare("=", term.args[1], Value(0, term.args[1].type))
-    return Compare(UNDEFINED, term, term)
+    ask_for_sets(evaluator, clause, terms, ask, limits, more_relations)
 
 
 def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row: Rows) -> EvaluationError:

@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import combinations, product
 from typing import NamedTuple, TypeVar
 
+from lftj.evaluate.rest_of_body import bound_in, rest_of, without_terms
 from lftj.evaluate.undefined_groups import asking_for, is_result, known_columns
-from lftj.evaluate.undefined_terms import bound_in, rest_of, without_terms
 from lftj.language.clause import INTERNAL, BodyAtom, CheckedProgram, Clause, Compare, Value, Var, owner
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.plan.partial_functions import partial_in, partial_of
