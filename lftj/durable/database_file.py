@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 # Rows of a load into an empty relation from which they are written as pages.
 BULK = 50_000
-# Bytes of the log after which a checkpoint is made, and what part of the last checkpoint they must be.
+# Bytes of the log after which a checkpoint is made, and what part of the pages in the file they must be: rows from
+# everywhere change nearly all pages, which a checkpoint then writes again.
 TAIL, TAIL_PART = 16 << 20, 1 / 8
 # Seconds after which a checkpoint that failed is tried again.
 RETRY = 60
@@ -65,6 +66,7 @@ class DatabaseFile:
         self.checkpoint_seq = 0
         self.traces = False  # whether checkpoints have what heads are followed by
         self._tail = 0
+        self._page_bytes: int | None = None  # of the pages in the file, once somebody has asked
         self._retry = 0.0
         self._untaken: tuple[int, int] | None = None
         self._size = 0
@@ -299,6 +301,7 @@ class DatabaseFile:
             self.checkpoint_seq = moment.seq
             self._tail -= tail
             self.drop_old(named)
+            self._page_bytes = None
 
     def drop_old(self, named: set[int]) -> None:
         """Drop the entries that nobody asks for any more, and the segments that nothing names.
@@ -333,7 +336,15 @@ class DatabaseFile:
         running = self._checkpointing
         if self._tail <= TAIL or (running is not None and running.is_alive()):
             return False
-        return time.monotonic() >= self._retry
+        return time.monotonic() >= self._retry and self._tail > TAIL_PART * self._pages()
+
+    def _pages(self) -> int:
+        """The bytes of the pages in the file, as of the last checkpoint."""
+        if self._page_bytes is None:
+            with self.container.failing("read"), self.container.lock:
+                sql = "select coalesce(sum(length(body)), 0) from segments"
+                self._page_bytes = int(self.container.connection.execute(sql).fetchone()[0])
+        return self._page_bytes
 
     def checkpoint_beside(self, database: InFile) -> None:
         """Begin a checkpoint in a thread of its own."""

@@ -60,6 +60,7 @@ def test_a_callback_may_close_the_file_of_a_commit_that_began_a_checkpoint(
 ) -> None:
     """It waited for the checkpoint, which waited for the database, which the commit holds."""
     monkeypatch.setattr(database_file, "TAIL", 0)
+    monkeypatch.setattr(database_file, "TAIL_PART", 0)
     db = opened(tmp_path / "shop.lftj")
     db.on_commit("edge", lambda delta: db.close())
 
@@ -172,6 +173,7 @@ def test_where_no_thread_can_be_started_nothing_is_lost(
     opened(path).close()
     db = opened(path, sync=sync)
     monkeypatch.setattr(database_file, "TAIL", 0)
+    monkeypatch.setattr(database_file, "TAIL_PART", 0)
 
     def refused(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -207,3 +209,29 @@ def test_the_source_of_a_load_does_not_close_the_file(tmp_path: Path) -> None:
             db.load("edge", rows())
         db.load("edge", [(5, 6)])
         assert (5, 6) in db["edge"]
+
+
+def test_a_checkpoint_waits_until_the_log_is_an_eighth_of_the_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large file one was made for every 16 MiB of the log, and rows from everywhere change nearly all pages."""
+    monkeypatch.setattr(database_file, "TAIL", 0)
+    with lftj.Database(".decl wide(a:number, b:number)", path=tmp_path / "wide.lftj") as db:
+        db.load("wide", [(a, a * 7_919 % 1_000_003) for a in range(60_000)])
+        db.checkpoint()
+        file = db._file
+        assert file is not None
+
+        def commit(first: int, rows: int) -> bool:
+            """Whether a commit of so many rows led to a checkpoint."""
+            before = file.checkpoint_seq
+            with db.transaction() as tx:
+                tx.insert("wide", [(first + a, a * 104_729 % 1_000_003) for a in range(rows)])
+            if file._checkpointing is not None:
+                file._checkpointing.join()
+            return file.checkpoint_seq > before
+
+        assert not commit(100_000, 1)
+        assert not commit(200_000, 1_000)
+        assert commit(300_000, 20_000)
+        assert not commit(400_000, 1)

@@ -170,6 +170,7 @@ def test_a_reader_behind_a_load_in_bulk(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_checkpoint_beside_that_fails_fails_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_file, "TAIL", 0)
+    monkeypatch.setattr(database_file, "TAIL_PART", 0)
     with opened(tmp_path / "shop.lftj") as db:
         file = db._file
         assert file is not None
