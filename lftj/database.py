@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.results.event_stream import AppliedEvents
-    from lftj.results.transaction_delta import Deltas
     from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
 

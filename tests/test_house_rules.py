@@ -373,3 +373,32 @@ def test_import_lftj_is_light() -> None:
 
 def test_import_lftj_compiles_nothing() -> None:
     assert "scantree" not in imported_by("import lftj")
+
+
+def words_of(path: Path) -> tuple[set[str], set[str]]:
+    """(the names that a file reads or its texts speak of, those that it imports or asks modules for)."""
+    inside, elsewhere = set[str](), set[str]()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            inside.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            inside.update(re.findall(r"\w+", node.value))
+        elif isinstance(node, ast.Attribute):
+            elsewhere.add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            elsewhere.update(alias.name for alias in node.names)
+    return inside, elsewhere
+
+
+def test_module_level_names_are_read() -> None:
+    """But for enumerations, which have all their values."""
+    words = {path: words_of(path) for path in EVERYTHING}
+    asked_for = set[str]().union(*(elsewhere for _, elsewhere in words.values()))
+    unread = []
+    for path in PRODUCT:
+        for node in tree(path).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+            names = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            if isinstance(node, ast.Assign | ast.AnnAssign) and len(names) <= 3:
+                unread += [f"{relative(path)}: {name}" for name in names - words[path][0] - asked_for]
+    assert not [name for name in unread if "__" not in name]

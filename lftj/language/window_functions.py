@@ -23,7 +23,6 @@ WINDOW = "window"
 # Those that look at single rows, whatever their frame.
 RANKINGS = ("row_number", "rank", "dense_rank", "ntile")
 NEIGHBOURS = ("lag", "lead")
-PICKS = ("first", "last", "nth")
 FOLDS = ("count", "sum", "min", "max")
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from lftj.maintain.streams import Streams
 
 Ints = npt.NDArray[np.int64]
-Versions = Mapping[Order, Version]
 
 _NO_KEYS = np.empty(0, np.int64)
 _ONLY_AUTO, _ONLY_TRIGGERS = frozenset({AUTO}), frozenset({TRIGGERS})

@@ -218,9 +218,7 @@ def _replace(of: Translator, node: exp.Expr) -> list[Case]:
 
 def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr) -> list[Case]:
     """`extract(name from time)`."""
-    key = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}.get(
-        name.upper(), name.upper()
-    )
+    key = _OTHER_NAMES.get(name.upper(), name.upper())
     takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
     if key not in _FIELDS:
         raise of.scope.source.unsupported(
@@ -248,6 +246,7 @@ def _functor(name: str, *args: ast.Term) -> ast.Term:
     return ast.Functor(name, args)
 
 
+# Of the fields of a time.
 _OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}
 _FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
     **{name.upper(): partial(_functor, name) for name in ("year", "month", "day", "hour", "minute", "second")},

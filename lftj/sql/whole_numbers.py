@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lftj.language import ast
-from lftj.language.types import NUMBER, RANGES
+from lftj.language.types import NUMBER
 from lftj.sql.constants import folded
-
-_LEAST = RANGES[NUMBER][0]
 
 
 def number(value: int) -> ast.Constant:

@@ -46,8 +46,6 @@ Kinds = npt.NDArray[np.int8]
 
 INSERT, ERASE, UPSERT, COPIES = 1, -1, 2, 3
 INSERTED, ERASED = 1, -1
-# Rows of a source up to which they are read one by one.
-FEW_GIVEN = 64
 _ONE = {1: np.array([1], np.int8), -1: np.array([-1], np.int8)}
 
 

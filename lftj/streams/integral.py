@@ -22,7 +22,6 @@ from scantree.memory import Arena
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 ASCENDING, DESCENDING = False, True
 Order = tuple[tuple[int, bool], ...]

@@ -96,11 +96,6 @@ class SumTerm:
     def __str__(self) -> str:
         return f"Sum({self.term}, {self.formula})"
 
-    @property
-    def constraints_only(self) -> bool:
-        """Whether the formula reads no relation: then the term is an if-then-else."""
-        return not any(isinstance(part, AtomFormula) for part in parts_of(self.formula))
-
 
 # --- formulae ---------------------------------------------------------------------------------------------------------
 

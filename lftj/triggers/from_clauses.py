@@ -33,7 +33,6 @@ from lftj.values.type_table import family_of, in_dictionary, is_nullable
 
 # The names of the maps of a head.
 COUNT, TOTAL = "count", "total"
-ADDING = {"+": 1, "-": -1}
 FOLDED = ("count", "sum", "mean")
 ORDERED = ("<", "<=", ">", ">=")
 
