@@ -83,7 +83,10 @@ EQ, NE, LT, LE, GT, GE = range(6)
 # Columns of `code`: the instruction, and what it is about: a table (or a comparison); registers or lists; where in
 # `lists` the registers of its keys stand, and those of the values that its members read; how many members.
 OP, TABLE, A, B, C, LIST, READS, MEMBERS, CELLS = range(9)
-# MEMBERS of arithmetic whose result only multiplies weights.
+# What the last column is of instructions without members: of FIRST_KEY the instruction after an empty interval, of
+# arithmetic its flags.
+JUMP, FLAGS = MEMBERS, MEMBERS
+# A flag: the result only multiplies weights.
 WEIGHS = 1
 # Cells of `state`. UNDOING: weights and entries wrap.
 EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, UNDOING, STATE = range(11)
@@ -335,7 +338,7 @@ def _evaluate(tables, code, work, i):
             registers[ops[i, C]] = mem[word + 1 + ops[i, A]] if word >= 0 else 0
         elif op == FIRST_KEY:
             if not _first_key(tables, code, work, i):
-                i = ops[i, MEMBERS]  # the interval is empty, and with it all sums
+                i = ops[i, JUMP]  # the interval is empty, and with it all sums
                 continue
         elif op == KEEP:
             value = registers[ops[i, C]] + weight[0]
@@ -378,7 +381,7 @@ def _evaluate(tables, code, work, i):
                     return OVERFLOW
         else:
             a, b = registers[ops[i, A]], registers[ops[i, B]]
-            wraps = state[UNDOING] == 1 and ops[i, MEMBERS] == WEIGHS
+            wraps = state[UNDOING] == 1 and ops[i, FLAGS] == WEIGHS
             if op == ADD:
                 value = a + b
                 if sum_overflows(a, b, value) and not wraps:

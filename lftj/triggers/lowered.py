@@ -303,8 +303,8 @@ class _StatementLowering:
         numbers = lowered.numbers([place.value for place in places])
         lowered.emit(k.RANGE, order, *ends, interval.open, listed, numbers, len(places))
 
-    def register(self, term: Term, use: int = 0) -> int:
-        """The register that holds a term; what computes it is appended. `use`: WEIGHS if it only multiplies weights."""
+    def register(self, term: Term, flags: int = 0) -> int:
+        """The register that holds a term; what computes it is appended, with these `flags`."""
         lowered = self.lowered
         if isinstance(term, Var):
             return int(term.name[len(EVENT) :]) if term.name.startswith(EVENT) else self.known[term.name]
@@ -313,9 +313,9 @@ class _StatementLowering:
             assert isinstance(code, int), "`check_computable` refuses texts"
             return lowered.constant(code)
         assert isinstance(term, Apply), f"{term} is no term of a statement"
-        args = [self.register(arg, use) for arg in term.args]
+        args = [self.register(arg, flags) for arg in term.args]
         if term.op == "neg":
             args.insert(0, lowered.constant(0))
         made = lowered.new_register()
-        lowered.emit(_ARITHMETIC.get(term.op, k.SUBTRACT), 0, args[0], args[1], made, 0, 0, use)
+        lowered.emit(_ARITHMETIC.get(term.op, k.SUBTRACT), 0, args[0], args[1], made, 0, 0, flags)
         return made

@@ -44,7 +44,7 @@ class _FinalLowering:
         assert len(tables) == 1, "maps that are worked out anew are twins: nothing else changes them"
         registers = [kept[name] for name in sorted(kept, key=lambda name: places[name].value)]
         for jump in self.jumps:
-            lowered.patch(jump, k.MEMBERS, lowered.instructions)
+            lowered.patch(jump, k.JUMP, lowered.instructions)
         lowered.emit(k.SET, tables.pop(), 0, 0, 0, lowered.listed(registers), 0, 0)
 
     def add_up(self, name: str, low: int, high: int) -> None:
