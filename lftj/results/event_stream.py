@@ -50,6 +50,8 @@ from scantree.version import Version
 if TYPE_CHECKING:
     import pyarrow
 
+    from lftj.maintain.commit import Commit
+
 Kinds = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -131,13 +133,47 @@ class _Given:
             raise
 
 
+class Guarding(Protocol):
+    """What errors of an action are told by: a `Database`."""
+
+    def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any: ...
+
+
+class Changing(Protocol):
+    """What events are applied in: an open `Transaction`."""
+
+    _streams: Streams | None
+
+    @property
+    def _evaluator(self) -> Evaluator: ...
+
+    @property
+    def _database(self) -> Guarding: ...
+
+    @property
+    def delta(self) -> Deltas:
+        """What it changed, once it has ended."""
+        ...
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """What it did, once it has ended."""
+        ...
+
+    def _relation(self, name: str) -> StoredRelation: ...
+
+    def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None: ...
+
+    def _computed(self) -> Commit: ...
+
+
 class Applying(Protocol):
     """What events are applied to: a `Database`."""
 
     _evaluator: Evaluator
 
     @property
-    def transaction(self) -> Callable[..., AbstractContextManager[Any]]:
+    def transaction(self) -> Callable[..., AbstractContextManager[Changing]]:
         """A transaction."""
         ...
 
@@ -165,7 +201,7 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
                 streams.logs[name] = log
         tx._streams = streams
         commit = tx._computed()
-        found = {name: _log_of(tx._streams, commit.state, name) for name in watched}
+        found = {name: _log_of(streams, commit.state, name) for name in watched}
     schemas = {name: db._evaluator.state.relations[name].schema for name in watched}
     logs = {name: _table(schemas[name], log, db._evaluator.symbols) for name, log in found.items()}
     return AppliedEvents(count, effective, time.perf_counter() - began, tx.delta, tx.stats, logs)
@@ -198,7 +234,7 @@ def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], int]:
+def _read(tx: Changing, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], int]:
     """(the events by relation, how many there are)."""
     given: dict[str, _Given] = {}
     known: dict[tuple[str, str | int], tuple[int, bool]] = {}
