@@ -24,7 +24,7 @@ raised (`report` of it says how far the feed came), an offset of whole commits i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, product
@@ -102,15 +102,18 @@ class FeedRows(NamedTuple):
         tx = None if self.tx is None else self.tx[lo:hi]
         return FeedRows(self.rows[:, lo:hi], self.kinds[lo:hi], self.keyed[lo:hi], tx, self.counted)
 
-    def then(self, other: FeedRows) -> FeedRows:
-        """These and others."""
-        tx = None if self.tx is None or other.tx is None else np.concatenate([self.tx, other.tx])
+    @staticmethod
+    def joined(parts: Sequence[FeedRows]) -> FeedRows:
+        """Rows of one feed that follow each other, at least one part of them."""
+        if len(parts) == 1:
+            return parts[0]
+        tx = [part.tx for part in parts if part.tx is not None]
         return FeedRows(
-            np.concatenate([self.rows, other.rows], axis=1),
-            np.concatenate([self.kinds, other.kinds]),
-            np.concatenate([self.keyed, other.keyed]),
-            tx,
-            self.counted,
+            np.concatenate([part.rows for part in parts], axis=1),
+            np.concatenate([part.kinds for part in parts]),
+            np.concatenate([part.keyed for part in parts]),
+            np.concatenate(tx) if tx else None,
+            parts[0].counted,
         )
 
     def batches(self) -> Iterator[Batch]:
@@ -333,21 +336,29 @@ def follow(
 
 def _commits(pieces: Iterable[FeedRows], batch_rows: int) -> Iterator[FeedRows]:
     """The rows of each commit. One that may go on in the next piece waits for it."""
-    left: FeedRows | None = None
-    for piece in pieces:
-        changes = piece if left is None else left.then(piece)
-        n = len(changes)
-        if changes.tx is None:
-            for lo in range(0, n - n % batch_rows, batch_rows):
-                yield changes.part(lo, lo + batch_rows)
-            left = changes.part(n - n % batch_rows, n)
+    left: list[FeedRows] = []  # joined once, however many pieces a commit has
+    waiting = 0
+    for piece in filter(len, pieces):
+        if piece.tx is None:
+            left.append(piece)
+            waiting += len(piece)
+            if waiting >= batch_rows:
+                changes = FeedRows.joined(left)
+                whole = waiting - waiting % batch_rows
+                for lo in range(0, whole, batch_rows):
+                    yield changes.part(lo, lo + batch_rows)
+                left, waiting = [part for part in (changes.part(whole, waiting),) if len(part)], waiting % batch_rows
             continue
-        edges = [0, *(np.flatnonzero(np.diff(changes.tx)) + 1).tolist()]
+        if left and left[-1].tx is not None and left[-1].tx[-1] != piece.tx[0]:
+            yield FeedRows.joined(left)
+            left = []
+        edges = [0, *(np.flatnonzero(np.diff(piece.tx)) + 1).tolist()]
         for lo, hi in pairwise(edges):
-            yield changes.part(lo, hi)
-        left = changes.part(edges[-1], n)
-    if left is not None and len(left):
-        yield left
+            yield FeedRows.joined([*left, piece.part(lo, hi)])
+            left = []
+        left.append(piece.part(edges[-1], len(piece)))
+    if left:
+        yield FeedRows.joined(left)
 
 
 def _read(reader: FeedReader, source: Any, piece_rows: int, start: int) -> Iterator[FeedRows]:

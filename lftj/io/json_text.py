@@ -73,7 +73,8 @@ def _together(texts: list[bytes], loads: Callable[[str], Any]) -> list[Any] | No
     if not all(text[:1] + text[-1:] in _BRACKETS for text in texts):
         return None
     try:
-        rows: list[Any] = loads((b"[" + b",".join(texts) + b"]").decode())
+        # No text goes on in the next line: a line end within one is no JSON.
+        rows: list[Any] = loads((b"[" + b",\n".join(texts) + b"]").decode())
     except (ValueError, RecursionError):
         return None
     # `[1], [2]` on one line, and an array over two lines within a row, make up for each other.

@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 def lines(stream: pa.NativeFile) -> Iterator[bytes]:
     """The lines of a stream, each with its line end."""
-    rest = b""
+    held: list[bytes] = []  # the line that the blocks so far end in, in parts: joined once, however long it is
     first = True
     while block := stream.read(BLOCK_BYTES):
         if first:
@@ -42,11 +42,21 @@ def lines(stream: pa.NativeFile) -> Iterator[bytes]:
                 block += more
             block = block.removeprefix(BOM)
             first = False
-        pieces = (rest + block).splitlines(keepends=True)
-        # The last piece may go on in the next block; one that ends in \r may yet turn out to end in \r\n.
-        rest = pieces.pop() if pieces and not pieces[-1].endswith(b"\n") else b""
-        yield from pieces
-    yield from rest.splitlines(keepends=True)
+        if held and held[-1].endswith(b"\r"):  # which may yet turn out to be \r\n
+            held.append(block[:1] if block.startswith(b"\n") else b"")
+            block = block[len(held[-1]) :]
+            yield b"".join(held)
+            held = []
+        pieces = block.splitlines(keepends=True)
+        last = pieces.pop() if pieces and not pieces[-1].endswith(b"\n") else b""
+        if pieces:
+            yield b"".join([*held, pieces[0]])
+            yield from pieces[1:]
+            held = []
+        if last:
+            held.append(last)
+    if held:
+        yield b"".join(held)
 
 
 def records(stream: pa.NativeFile, delimiter: bytes, quoting: bool) -> Iterator[Record]:

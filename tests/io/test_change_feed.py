@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import DataError, DataWarning, TransactionError
-from lftj.io.change_feed import FeedError
+from lftj.io.change_feed import FeedError, FeedRows
 from lftj.io.rejects import BadRowsError
 from lftj.maintain.commit import Commit
 from tests.conftest import examples
@@ -283,6 +283,27 @@ def endless() -> Iterator[tuple[int, str, int]]:
     while True:
         yield i, "x", 1
         i += 1
+
+
+@pytest.mark.parametrize("tx", ["t", None])
+def test_a_commit_of_many_pieces_is_joined_once(tx: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece was joined with all before it: 400,000 rows of one transaction in pieces of 20 took 22 seconds."""
+    joined, join = 0, FeedRows.joined
+
+    def counted(parts: Sequence[FeedRows]) -> FeedRows:
+        nonlocal joined
+        joined += sum(map(len, parts))
+        return join(parts)
+
+    monkeypatch.setattr(FeedRows, "joined", staticmethod(counted))
+    db = lftj.Database(".decl e(a:number)")
+    pieces = [{"a": [3 * i, 3 * i + 1], "op": [1, 1], **({"t": [i // 90] * 2} if tx else {})} for i in range(100)]
+    batches = [pa.RecordBatch.from_pydict(piece) for piece in pieces]
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    report = db.load_changes("e", reader, tx=tx, batch_rows=180)
+    assert (report.rows, report.commits) == (200, 2)
+    assert len(db["e"]) == 200
+    assert joined <= 2 * 200
 
 
 def test_iterators_are_read_as_they_come() -> None:

@@ -143,6 +143,19 @@ def test_lines_that_are_a_row_only_together_are_none() -> None:
         loaded("v:number", io.StringIO(text), format="ndjson")
 
 
+@pytest.mark.parametrize(
+    "content", [b'["a]\n["], ["b"]\n', b'{"a": "x}\n{"}, {"a": "y"}\n', b'["a"\n]\n', b'["a"], ["b"]\n["c"]\n']
+)
+def test_lines_that_are_rows_only_together_are_bad_rows(content: bytes) -> None:
+    """A text that was open at the end of a line went on in the next one."""
+    db = lftj.Database(".decl e(a:symbol)")
+    with pytest.raises(DataError, match="is no JSON"):
+        db.load("e", io.BytesIO(content), format="ndjson")
+    rejects = db.load("e", io.BytesIO(content + b'["good"]\n'), format="ndjson", on_error="quarantine")
+    assert rejects is not None
+    assert "good" in {a for (a,) in db["e"]} <= {"good", "c"}
+
+
 def test_dictionaries_of_more_values_than_their_indices_number() -> None:
     texts = [[f"{k}{i}" for i in range(100)] for k in "abc"]
     frames = [pd.DataFrame({"s": pd.Categorical(some)}) for some in texts]

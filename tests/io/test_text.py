@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lftj.io.lines import lines
 
 E2 = "src:number dst:number"
 S2 = "src:symbol dst:symbol"
@@ -139,6 +143,16 @@ def test_any_block_size_gives_the_same_rows(reader, both_ways, monkeypatch, bloc
     reader.file("e.csv", "\ufeff" + content)
     fast, careful = both_ways(lambda: reader.rows("e.csv", "a:number b:symbol"))
     assert fast == careful == rows
+
+
+@given(st.lists(st.sampled_from([b"a", b"bcdefgh", b"\r", b"\n", b"\r\n"]), max_size=30), st.integers(1, 9))
+def test_lines_are_those_of_the_whole_text(parts: list[bytes], block: int) -> None:
+    """Whatever blocks they are read in: a line in many parts is joined once."""
+    text = b"".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lftj.io.lines.BLOCK_BYTES", block)
+        found = list(lines(pa.BufferReader(b"\xef\xbb\xbf" + text)))
+    assert found == text.splitlines(keepends=True)
 
 
 @pytest.mark.parametrize("name", ["e.tsv", "e.csv.gz", "e.tsv.gz", "e.facts.zst", "e.txt.GZ", "e.dat.gz"])
