@@ -112,14 +112,18 @@ def kept_statement(database: Any, text: str, parameters: Mapping[str, Any]) -> K
     key = ("sql", text, tuple([(name, kind_of(value)) for name, value in parameters.items()]))
     found = known.get(key, _MET)
     if found is _MET:
-        met: dict[Any, None] = known.setdefault(_MET, {})
+        met: dict[Any, None] = known.get(_MET, {})
         if key not in met:
-            _make_room(database, met, KNOWN)
-            met[key] = None
+            _put(database, met, key, None, KNOWN)
+            _put(database, known, _MET, met, KEPT_QUERIES)
             return None
         found = _made(text, parameters)
-        _make_room(database, known, KEPT_QUERIES)
-        known[key] = found
+        _put(database, known, key, found, KEPT_QUERIES)
+    elif database._lock.acquire(blocking=False):  # another thread's transaction is not waited for
+        try:
+            known[key] = known.pop(key, found)
+        finally:
+            database._lock.release()
     return None if found is None or found.refused else found
 
 
@@ -131,8 +135,10 @@ def _made(text: str, parameters: Mapping[str, Any]) -> KeptStatement | None:
     return KeptStatement(statements[0], source) if kept else None
 
 
-def _make_room(database: Any, known: dict[Any, Any], most: int) -> None:
-    """Drop what came first."""
+def _put(database: Any, known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Have it as what was used last; drop what was not used for longest."""
     with database._lock:
+        known.pop(key, None)
         while len(known) >= most:
             del known[next(iter(known))]
+        known[key] = value

@@ -207,6 +207,22 @@ def test_texts_that_come_once_drop_nothing_that_is_kept() -> None:
     assert held <= db._known.keys()
 
 
+def test_what_is_asked_again_and_again_stays() -> None:
+    """Others that were kept after it drove it out, and the memory of what was met with it."""
+    db = lftj.Database()
+    db.sql("create table t (a int)")
+    for i in range(3 * kept_statements.KEPT_QUERIES):
+        for _ in range(2):
+            db.sql(f"select {i} from t")
+        db.sql("select a from t")
+        if i == 1:
+            kept = kept_statements.kept_statement(db, "select a from t", {})
+            assert kept is not None
+    assert kept_statements.kept_statement(db, "select a from t", {}) is kept
+    assert kept_statements.kept_statement(db, f"select {i} from t", {}) is not None
+    assert len(db._known) <= kept_statements.KEPT_QUERIES
+
+
 def test_a_reader_asks_again_after_others_have_written(tmp_path: Path) -> None:
     """Codes of texts are others then."""
     path = tmp_path / "shop.lftj"
