@@ -139,7 +139,7 @@ class Guarding(Protocol):
     def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any: ...
 
 
-class Changing(Protocol):
+class TakingEvents(Protocol):
     """What events are applied in: an open `Transaction`."""
 
     _streams: Streams | None
@@ -173,7 +173,7 @@ class Applying(Protocol):
     _evaluator: Evaluator
 
     @property
-    def transaction(self) -> Callable[..., AbstractContextManager[Changing]]:
+    def transaction(self) -> Callable[..., AbstractContextManager[TakingEvents]]:
         """A transaction."""
         ...
 
@@ -234,7 +234,7 @@ def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def _read(tx: Changing, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], int]:
+def _read(tx: TakingEvents, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], int]:
     """(the events by relation, how many there are)."""
     given: dict[str, _Given] = {}
     known: dict[tuple[str, str | int], tuple[int, bool]] = {}

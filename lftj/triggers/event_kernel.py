@@ -83,11 +83,8 @@ EQ, NE, LT, LE, GT, GE = range(6)
 # Columns of `code`: the instruction, and what it is about: a table (or a comparison); registers or lists; where in
 # `lists` the registers of its keys stand, and those of the values that its members read; how many members.
 OP, TABLE, A, B, C, LIST, READS, MEMBERS, CELLS = range(9)
-# What the last column is of instructions without members: of FIRST_KEY the instruction after an empty interval, of
-# arithmetic its flags.
-JUMP, FLAGS = MEMBERS, MEMBERS
-# A flag: the result only multiplies weights.
-WEIGHS = 1
+# The last column of FIRST_KEY, the instruction after an empty interval, and of arithmetic: the result only weighs.
+JUMP, FLAGS, WEIGHS = MEMBERS, MEMBERS, 1
 # Cells of `state`. UNDOING: weights and entries wrap.
 EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, UNDOING, STATE = range(11)
 EVALUATING, WRITING = 0, 1

@@ -66,6 +66,6 @@ def test_run_with_a_number_of_threads_that_is_none(shell: Shell, number: str) ->
     assert shell("run", "tri.dl", f"--threads={number}") == (
         2,
         "",
-        f"lftj: error: --threads {number} is no number of threads\n"
+        f"lftj: error: --threads {number} is not a number of threads\n"
         "  why: it is how many threads may work at a time\n  do: give 1 or more, or auto: one per core\n",
     )
