@@ -133,7 +133,7 @@ def test_where_lines_stay_there_is_one_every_few_seconds(
     monkeypatch.setattr(sys, "stderr", seen := io.StringIO())
     with compiled(announcer, 1, 1.2):
         pass
-    assert seen.getvalue().count("0 so far") in (3, 4)
+    assert 2 <= seen.getvalue().count("0 so far") <= 4
 
 
 @pytest.mark.jit_only
@@ -157,8 +157,9 @@ def test_a_progress_line_says_it_instead(announcer: _jit._Announcer, monkeypatch
     monkeypatch.setattr(sys, "stderr", seen := Terminal())
     with Progress().step("evaluating tri"), compiled(announcer, 1, 0.6):
         pass
-    assert "lftj: evaluating tri, compiling kernels once on this machine (0 so far), 0 s" in seen.getvalue()
-    assert re.search(LINE, seen.getvalue()) is None
+    _, said, behind = seen.getvalue().partition("lftj: evaluating tri, compiling kernels once on this machine (0 so")
+    assert said
+    assert re.search(LINE, behind) is None  # before it there may be one, on a machine that is busy
 
 
 @pytest.mark.jit_only
