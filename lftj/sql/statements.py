@@ -10,27 +10,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lftj.sql.dialect import LftjSql
 from lftj.sql.incomplete import check_complete
 from lftj.sql.parameters import check_names, left_open, literal, name_of, named_parameters
 from lftj.sql.places import SqlText
 from lftj.sql.syntax_errors import REMEDY, broken, misspelt, syntax_error
-
-
-class LftjSql(DuckDB):
-    """DuckDB's dialect, in which `$` begins a parameter's name and never a text (sqlglot takes `$a, $` for one)."""
-
-    class Tokenizer(DuckDB.Tokenizer):
-        """The tokens."""
-
-        HEREDOC_STRINGS: ClassVar[list[Any]] = []
-        HEREDOC_STRING_ALTERNATIVE = TokenType.PARAMETER
 
 
 def parsed(source: SqlText, parameters: Mapping[str, Any], *, leave_open: bool = False) -> list[exp.Expression]:

@@ -17,6 +17,7 @@ from tests.duckdb_databases import duckdb_database
 sqlglot = pytest.importorskip("sqlglot")
 
 from lftj.sql.catalogue import catalogue_of  # noqa: E402 - needs the parser
+from lftj.sql.dialect import LftjSql  # noqa: E402
 from lftj.sql.places import SqlText  # noqa: E402
 from lftj.sql.queries import translated  # noqa: E402
 from lftj.sql.view import View  # noqa: E402
@@ -58,7 +59,7 @@ class Pair:
     def view(self, sql: str, name: str = "") -> View:
         """Add a view of a query."""
         name = name or f"v{len(self.views)}"
-        query = sqlglot.parse_one(sql, dialect="duckdb")
+        query = sqlglot.parse_one(sql, dialect=LftjSql)
         view = translated(query, catalogue_of(self.db._state), name, SqlText(sql))
         self.db.rules(view.program)
         self.views[name] = (view, sql)

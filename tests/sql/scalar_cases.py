@@ -14,6 +14,7 @@ from sqlglot import exp
 import lftj
 from lftj.language import ast
 from lftj.sql import sql_expressions as expressions
+from lftj.sql.dialect import LftjSql
 from lftj.sql.places import SqlText
 from lftj.sql.scope import Case, Conjunction
 from tests.duckdb_databases import duckdb_database
@@ -88,7 +89,7 @@ _DECLARED = ", ".join(f"{name}:{type}" for name, _, type in COLUMNS)
 
 
 def parsed(text: str) -> exp.Expression:
-    return sqlglot.parse_one(f"select {text}", dialect="duckdb").expressions[0]
+    return sqlglot.parse_one(f"select {text}", dialect=LftjSql).expressions[0]
 
 
 def duckdb_table() -> Any:

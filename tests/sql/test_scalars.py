@@ -53,7 +53,9 @@ i::varchar; d::varchar; t::varchar; p::varchar; f::varchar; b::varchar; b::int; 
 e::double; cast(1.5 as double); (d * 100)::bigint; 'true'::boolean; b::decimal(3,1); ' 12 '::int
 case when w = '12' then w::int end; date_trunc('month', t); date_trunc('year', p); date_trunc('week', u)
 date_trunc('hour', p); date_trunc('day', p); date_diff('day', u, date '2000-01-01'); date_diff('month', t, u)
-date_diff('year', u, t); (' ' || i || ' ')::decimal(9,2)
+date_diff('year', u, t); (' ' || i || ' ')::decimal(9,2); date '2024-01-31'::text; date '2024-01-31'::timestamp
+timestamp '2024-01-31 23:00:00'::date; date '2024-01-31'::timestamp::date::text; int '5'::text || 'x'
+'2024-01-31'::date::text; cast('2024-01-31'::text as date); decimal(4,2) '1.25'::decimal(4,1)
 """
 PREDICATES = """
 b; not b; i > 0; i > 0 and j > 0; i > 0 or d > 0; i is null; i is not null; b is true; b is not true; b is false
