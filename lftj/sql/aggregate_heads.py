@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.types import DECIMAL, FLOAT, NUMBER, UNSIGNED
+from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
 from lftj.sql.cases import not_null
@@ -45,6 +45,7 @@ _OPS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.AnyValue: "min",
 }
+_AS_FLOAT = {NUMBER: "itof", UNSIGNED: "utof", DECIMAL: "to_float"}
 ZERO = ast.Constant(0, NUMBER)
 
 
@@ -275,16 +276,12 @@ class AggregateHeads:
             return ""
         name, (key, _) = self.heads.name("mean"), self._key()
         total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
-        as_float: ast.Term = total
-        if family_of(type_) != FLOAT:
-            as_float = ast.Functor("to_float" if family_of(type_) == DECIMAL else "itof", (total,))
-        result = ast.Functor("/", (as_float, ast.Functor("itof", (number,))))
         body: list[ast.Literal] = [
             ast.Atom(sums, (*key, total)),
             ast.Atom(counts, (*key, number)),
             ast.Comparison(">", number, ZERO),
         ]
-        self.heads.rule(name, (*key, result), [*body, *or_null(self.heads, key)])
+        self.heads.rule(name, (*key, _quotient(total, number, type_)), [*body, *or_null(self.heads, key)])
         return name
 
     # Groups in which nothing contributes
@@ -343,3 +340,15 @@ class AggregateHeads:
     def _key(self) -> tuple[list[ast.Variable], list[ast.Literal]]:
         key = [self.heads.variable(column.name, column.nullable) for column in self.grouping.columns]
         return key, or_null(self.heads, key)
+
+
+def _quotient(total: ast.Term, number: ast.Term, type_: str) -> ast.Term:
+    """A sum by a number of rows, as a float; of intervals the nearest interval, as `/` of these leaves a rest."""
+    if type_ == DURATION:
+        whole = ast.Functor("/", (total, number))
+        rest = ast.Functor("-", (total, ast.Functor("*", (whole, number))))
+        rounded = ast.Functor("/", (ast.Functor("*", (rest, ast.Constant(2, NUMBER))), number))
+        return ast.Functor("+", (whole, rounded))
+    functor = _AS_FLOAT.get(family_of(type_))
+    as_float = total if functor is None else ast.Functor(functor, (total,))
+    return ast.Functor("/", (as_float, ast.Functor("itof", (number,))))
