@@ -37,6 +37,7 @@ from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateSta
 from lftj.sql.view_parts import with_new_parts
 from lftj.sql.view_rules import view_of
 from lftj.values.schema import Schema
+from lftj.values.type_table import is_nullable, without_null
 
 # What to do instead of a statement that is not supported, by its first word.
 _REMEDIES = {
@@ -249,14 +250,30 @@ def _refuse_cycle(
 def _make_room(session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText) -> None:
     """Take the rules of a view away, for others. What reads it goes on, if its columns stay."""
     declared = next(item for item in program.items if isinstance(item, ast.Declaration) and item.name == before.name)
-    columns = [(column.name, column.type) for column in before.columns]
-    same = [(a.name, a.type) for a in declared.attributes] == columns and declared.functional == before.functional
-    constants = len(session._present().relations[before.name].facts)  # of a view's text they are facts
-    if same and before.view and not constants:
+    constants = len(session._present().relations[before.name].facts)  # of a declaration in the text of rules
+    other = "in the place of facts" if constants else _difference(declared, before)
+    if not other:
         session.remove_rules(before.name)
-    else:
-        _refuse_readers(session, before.name, "another definition with other columns", target, source)
-        session._drop(before.name)
+        return
+    why = "they read its columns as these are, whether these may be null, and how often a row is there"
+    _refuse_readers(session, before.name, f"another definition {other}", target, source, why)
+    session._drop(before.name)
+
+
+def _difference(declared: ast.Declaration, before: Schema) -> str:
+    """In what the columns of a view differ from those before; "" if they do not."""
+    after = {a.name: a.type for a in declared.attributes[: -1 if declared.functional else None]}
+    there = {c.name: c.type for c in (before.given if before.functional else before).columns}
+    if {n: without_null(t) for n, t in after.items()} != {n: without_null(t) for n, t in there.items()}:
+        return "with other columns"
+    if list(after) != list(there):
+        return "with the columns in another order"
+    for name, type in after.items():
+        if type != there[name]:
+            return f"whose column `{name}` {'may be' if is_nullable(type) else 'is never'} null"
+    if declared.functional != before.functional:
+        return f"whose rows {'may repeat' if declared.functional else 'are there once each'}"
+    return ""
 
 
 # --- drop -------------------------------------------------------------------------------------------------------------
@@ -285,13 +302,20 @@ def _drop(session: Session, drop: exp.Drop, catalogue: Catalogue, source: SqlTex
         session._drop(table.name)
 
 
-def _refuse_readers(session: Session, name: str, what: str, node: exp.Expression, source: SqlText) -> None:
+def _refuse_readers(
+    session: Session,
+    name: str,
+    what: str,
+    node: exp.Expression,
+    source: SqlText,
+    why: str = "what they derive would have no meaning without it",
+) -> None:
     readers = dict.fromkeys(owner(head) for head in session._present().strata.readers(name) if owner(head) != name)
     if readers:
         shown = ", ".join(f"`{reader}`" for reader in readers)
         raise source.error(
             f"{what}: `{name}` is read by {shown}",
             node,
-            why="what they derive would have no meaning without it",
+            why=why,
             remedy="drop these first, in the same text if you like",
         )

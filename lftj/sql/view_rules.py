@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import counted
+from lftj.language.functors import OR_NULL
 from lftj.sql.catalogue import Catalogue, find
 from lftj.sql.limits import limited
 from lftj.sql.places import SqlText
@@ -28,7 +31,7 @@ def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalog
         query.set("order", None)
     view = translated(query, catalogue, name, source)
     columns = column_names([column.name for column in view.columns], named, f"the view `{name}`", query, source)
-    return ast.Program(_renamed(view, columns), source.name)
+    return ast.Program(_with_constants_apart(_renamed(view, columns), name), source.name)
 
 
 def column_names(found: Sequence[str], named: Sequence[str], what: str, query: exp.Expr, source: SqlText) -> list[str]:
@@ -50,6 +53,29 @@ def column_names(found: Sequence[str], named: Sequence[str], what: str, query: e
                 remedy="give one of them another name with `as`",
             )
     return columns
+
+
+def _with_constants_apart(items: tuple[ast.Item, ...], name: str) -> tuple[ast.Item, ...]:
+    """The items of a view whose head has no facts: a part has them, so that other rules can take their place."""
+    facts = [item for item in items if _is_fact_of(item, name)]
+    if not facts:
+        return items
+    part = f"{INTERNAL}{name}.constants"
+    declared = next(item for item in items if isinstance(item, ast.Declaration) and item.name == name)
+    args = tuple(ast.Variable(f"c{at}") for at in range(len(declared.attributes)))
+    head = ast.Assignment(name, args[:-1], args[-1]) if declared.functional else ast.Atom(name, args)
+    return (
+        *(item for item in items if item not in facts),
+        ast.Declaration(part, declared.attributes, functional=declared.functional),
+        *(replace(fact, heads=(replace(fact.heads[0], name=part),)) for fact in facts),
+        ast.Rule((head,), (ast.Atom(part, args), *(ast.Comparison(OR_NULL, arg, arg) for arg in args))),
+    )
+
+
+def _is_fact_of(item: ast.Item, name: str) -> TypeGuard[ast.Rule]:
+    if not isinstance(item, ast.Rule) or item.body or item.heads[0].name != name:
+        return False
+    return not (isinstance(item.heads[0], ast.Assignment) and isinstance(item.heads[0].value, ast.Aggregate))
 
 
 def _renamed(view: View, names: Sequence[str]) -> tuple[ast.Item, ...]:
