@@ -128,6 +128,7 @@ class AggregateHeads:
             if len(taken.expressions) > 1:
                 raise source.unsupported("an aggregate of several distinct columns", inner, "use a subquery")
             taken = taken.expressions[0]
+        self._check_belongs(node)
         for part in taken.walk(prune=lambda node: isinstance(node, exp.Query)):  # one in a subquery is its own
             if is_aggregate(part):
                 raise source.error(
@@ -157,6 +158,20 @@ class AggregateHeads:
                 "cast it to bigint, or give the table a primary key",
             )
         return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
+
+    def _check_belongs(self, node: exp.Expr) -> None:
+        """Refuse an aggregate of columns of the query around only, of which it is an aggregate by the standard."""
+        rows = self.grouping.rows
+        columns = list(node.find_all(exp.Column))
+        around = next((c for c in columns if rows.around is not None and rows.around.has(c)), None)
+        if around is None or any(rows.own(column) is not None for column in columns):
+            return
+        raise rows.source.unsupported(
+            f"`{node.sql('duckdb').lower()}` over columns of the query around only",
+            node,
+            f"by the standard it is an aggregate of that query, whose column `{around.sql('duckdb')}` is: "
+            "compute it there, or in a subquery of `from`",
+        )
 
     def parts(self) -> Iterator[Node]:
         """The literals and terms of what the aggregates take, and of their filters."""

@@ -65,6 +65,10 @@ class GroupScope(QueryScope):
         self.sources = rows.sources
         self.parameters = rows.parameters
 
+    def has(self, node: exp.Column) -> bool:
+        """Whether a table has a column, grouped or not."""
+        return node.name in self.placeholders or self.rows.has(node)
+
     def own(self, node: exp.Column) -> list[Case] | None:
         """The group that a column is, or a placeholder."""
         if node.name in self.placeholders:

@@ -102,6 +102,9 @@ class Outside(Protocol):
     def found(self, node: exp.Column) -> list[Case] | None:
         """The cases of a column; None if neither this query nor one around it has it."""
 
+    def has(self, node: exp.Column) -> bool:
+        """Whether this query, or one around it, has the column."""
+
     def names(self, node: exp.Column) -> list[str]:
         """The names that the column may have been meant to be."""
 
@@ -167,6 +170,10 @@ class QueryScope:
             return own
         outside = self.around.found(node) if self.around is not None else None
         return None if outside is None else self.parameter(outside, node.name)
+
+    def has(self, node: exp.Column) -> bool:
+        """Whether a table of `from` has a column, here or in a query around."""
+        return self.own(node) is not None or (self.around is not None and self.around.has(node))
 
     def own(self, node: exp.Column) -> list[Case] | None:
         """The value of a column of a table of `from`."""
@@ -343,6 +350,10 @@ class Beside:
         around = self.scope.around
         outside = around.found(node) if around is not None else None
         return None if outside is None else self.scope.parameter(outside, node.name)
+
+    def has(self, node: exp.Column) -> bool:
+        """Whether a query around has a column."""
+        return self.scope.around is not None and self.scope.around.has(node)
 
     def names(self, node: exp.Column) -> list[str]:
         """The names that a column may have been meant to be."""
