@@ -25,7 +25,7 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
-from lftj.sql.cases import not_null
+from lftj.sql.cases import not_null, null_case
 from lftj.sql.constants import constant
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
@@ -184,6 +184,8 @@ class AggregateHeads:
     def add(self, node: exp.Expr) -> Case:
         """Make the head of an aggregate and add it to what is over the groups; the value."""
         written = self.read(node)
+        if written.op in ("min", "max") and all(case.term is None and not case.type for case in written.cases):
+            return null_case(())
         found = self._contributions(written)
         name, nullable = self._head(written, found)
         type_ = NUMBER if written.op == "count" else AGGREGATES[written.op].result_of(written.type)

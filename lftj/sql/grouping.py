@@ -19,12 +19,13 @@ from typing import Any, cast
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.types import NUMBER
 from lftj.sql.aggregate_heads import AggregateHeads, KeyedBranch, is_aggregate
 from lftj.sql.branches import RowAtom, may_be_null
 from lftj.sql.computed_columns import with_few_ways
 from lftj.sql.heads import or_null
 from lftj.sql.ordering import position_of
-from lftj.sql.query_scope import QueryScope, null_of
+from lftj.sql.query_scope import QueryScope, case_of, null_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import conjuncts, holds, value
 from lftj.sql.view import OutputColumn, Rows
@@ -34,7 +35,7 @@ Columns = Sequence[tuple[str, exp.Expr, list[Case] | None]]
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """One expression of `group by`. `variable`: what stands for it over the groups."""
+    """One expression of `group by`. `variable`: what stands for it over the groups · `type`: "" of null without one."""
 
     node: exp.Expr
     cases: list[Case]
@@ -88,7 +89,8 @@ class GroupScope(QueryScope):
 
 
 def _as_case(scope: QueryScope, key: GroupKey) -> list[Case]:
-    return [Case((), key.variable, key.type, scope.heads.nullable[key.variable.name])]
+    column = OutputColumn(key.variable.name, key.type, scope.heads.nullable[key.variable.name], untyped=not key.type)
+    return [case_of(key.variable, column)]
 
 
 class Grouping:
@@ -121,12 +123,13 @@ class Grouping:
         for at, (node, cases) in enumerate(found):
             nullable = any(may_be_null(choice.keys[at], choice.branch, self.heads.nullable) for choice in choices)
             variable = self.heads.variable(node.alias_or_name or "key", nullable)
-            type_ = next((case.type for case in cases if case.type), "number")
+            type_ = next((case.type for case in cases if case.type), "")
             self.scope.keys.append(GroupKey(node, cases, variable, type_))
         self.variables = (*(p.variable for p in self.parameters), *(key.variable for key in self.scope.keys))
         types = (*(p.type for p in self.parameters), *(key.type for key in self.scope.keys))
         self.columns = tuple(
-            OutputColumn(v.name, t, self.heads.nullable[v.name]) for v, t in zip(self.variables, types, strict=True)
+            OutputColumn(v.name, t or NUMBER, self.heads.nullable[v.name], untyped=not t)
+            for v, t in zip(self.variables, types, strict=True)
         )
         for node in every:
             self.replaced(node)

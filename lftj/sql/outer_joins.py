@@ -267,7 +267,7 @@ class _Join:
                 if at + len(of.derived.parameters) in key:
                     keys.add(len(columns))
                 column = of.derived.columns[at]
-                columns.append(OutputColumn(column.name, column.type, column.nullable or side in nulls))
+                columns.append(replace(column, nullable=column.nullable or side in nulls))
         if side == "FULL":
             keys.add(len(columns))
             columns.append(OutputColumn("part", NUMBER, False))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -95,7 +96,7 @@ class Queries:
         columns: list[OutputColumn] = []
         for at, column in enumerate(found.columns):
             wanted = named[at] if named and at < width else column.name
-            columns.append(OutputColumn(unlike(wanted, [c.name for c in columns]), column.type, column.nullable))
+            columns.append(replace(column, name=unlike(wanted, [c.name for c in columns])))
         bag, name = found.rows.bag, self.heads.view
         attributes = [ast.Attribute(column.name, column.declared) for column in columns]
         if bag:

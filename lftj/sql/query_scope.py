@@ -23,7 +23,7 @@ from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.visitors import nodes
 from lftj.sql.branches import Branch, QueryBody, RowAtom, Way, may_be_null, variables
-from lftj.sql.cases import FEW, is_null, split
+from lftj.sql.cases import FEW, is_null, null_case, split
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import OutputColumn, Rows
@@ -335,7 +335,7 @@ class QueryScope:
         source = FromTable(name, {})
         for at, (variable, column) in enumerate(zip(given, derived.columns, strict=True)):
             called = columns[at] if at < len(columns) else column.name
-            source.columns[_unlike(called, source.columns)] = [Case((), variable, column.type, column.nullable)]
+            source.columns[_unlike(called, source.columns)] = [case_of(variable, column)]
         return source
 
 
@@ -365,6 +365,13 @@ class Beside:
         terms = [case.term for p in parameters for case in p.outside]
         assert self.scope.around is not None
         return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)], asked=asked)
+
+
+def case_of(variable: ast.Variable, column: OutputColumn, literals: Conjunction = ()) -> Case:
+    """The value of a column of a head that `variable` is bound to, where `literals` hold."""
+    if column.untyped:
+        return null_case(literals)
+    return Case(literals, variable, column.type, column.nullable)
 
 
 def null_of(case: Case) -> ast.Constant:

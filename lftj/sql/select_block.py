@@ -153,8 +153,9 @@ def _rules(block: SelectBlock, parameters: Sequence[QueryParameter]) -> Iterator
 
 def _column(outputs: Sequence[Output]) -> OutputColumn:
     cases = [case for output in outputs for case in output.cases]
-    type_ = next((case.type for case in cases if case.type), "number")
-    return OutputColumn(outputs[0].name, type_, any(case.nullable for case in cases))
+    type_ = next((case.type for case in cases if case.type), "")
+    nullable = any(case.nullable for case in cases)
+    return OutputColumn(outputs[0].name, type_ or "number", nullable, untyped=not type_)
 
 
 def _common(

@@ -85,12 +85,19 @@ def unified(
         )
     for at, outputs in enumerate(zip(*(block.outputs for block in blocks), strict=True)):
         terms = [(case.term, case.type) for output in outputs for case in output.cases]
-        wanted = types[at] if types else common(terms, node, queries.text)
+        wanted = types[at] if types else common(terms, _unlike_first(outputs), queries.text)
         for output, block in zip(outputs, blocks, strict=True):
             if any(case.type != wanted for case in output.cases if case.term is not None):
-                output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, node))
+                output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, output.node))
             output.cases = [null_case(case.literals, wanted) if case.term is None else case for case in output.cases]
     return blocks
+
+
+def _unlike_first(outputs: Sequence[Output]) -> exp.Expr:
+    """The first of the values in one column whose type is not that of the first value; the last, if all are alike."""
+    types = [next((case.type for case in output.cases if case.type), "") for output in outputs]
+    found = (output.node for output, type_ in zip(outputs, types, strict=True) if type_ and type_ != types[0])
+    return next(found, outputs[-1].node)
 
 
 def _cast(of: Expressions, wanted: str, node: exp.Expr, values: Sequence[Known]) -> tuple[ast.Term, str]:

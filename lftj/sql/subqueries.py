@@ -22,10 +22,10 @@ from lftj.language import ast
 from lftj.language.visitors import lets_null_match, nodes
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
-from lftj.sql.cases import Known, is_null, not_null, products
+from lftj.sql.cases import Known, is_null, not_null, null_case, products
 from lftj.sql.conversions import alike, common
 from lftj.sql.grouping import is_grouped, own_nodes
-from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.query_scope import Derived, QueryScope, case_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.semi_joins import negative, positive
 from lftj.sql.sql_expressions import Expressions, holds, value
@@ -104,7 +104,7 @@ def _equal(scope: QueryScope, left: exp.Expr, derived: Derived, found: list[ast.
         )
     equal: exp.Expr | None = None
     for part, variable, column in zip(parts, found, derived.columns, strict=True):
-        place = scope.placeholder([Case((), variable, column.type, column.nullable)])
+        place = scope.placeholder([case_of(variable, column)])
         one = exp.EQ(this=part.copy(), expression=place)
         equal = one if equal is None else exp.And(this=equal, expression=one)
     assert equal is not None
@@ -155,20 +155,33 @@ def _of_type(scope: QueryScope, left: exp.Expr, query: exp.Expr, derived: Derive
         return derived
     *before, last = columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
     given, own = derived.rows.columns[-1], [(case.term, case.type) for case in value(left, scope)]
-    wanted = common([*own, (last, given.type)], left, scope.source)
+    wanted = common([*own, (last, "" if given.untyped else given.type)], left, scope.source) or given.type
     if alike(given.type, wanted):
-        return derived
+        return derived if not given.untyped else _with_last(derived, replace(given, untyped=False))
     key = f"{wanted} {query.sql('duckdb')}"
     if key not in scope.subqueries:
         name, atom = scope.heads.name("cast"), ast.Atom(derived.rows.name, tuple(columns))
-        made = Expressions(scope).cast(Known((), last, given.type), wanted, left)
-        scope.heads.rule(name, [*before, made], [atom])
+        if not given.untyped:
+            made = Expressions(scope).cast(Known((), last, given.type), wanted, left)
+            scope.heads.rule(name, [*before, made], [atom])
         if given.nullable:
             scope.heads.rule(name, [*before, ast.Constant(None, wanted)], [atom, is_null(last)])
-        rows = (*derived.rows.columns[:-1], OutputColumn(given.name, wanted, given.nullable))
-        scope.subqueries[key] = Derived(Rows.of(name, rows, bag=False), derived.parameters)
+        column = OutputColumn(given.name, wanted, given.nullable)
+        scope.subqueries[key] = _with_last(derived, column, name)
     found: Derived = scope.subqueries[key]
     return found
+
+
+def _typed(scope: QueryScope, left: exp.Expr, query: exp.Expr) -> Derived:
+    """The distinct rows of a subquery, of the type of the left side where they are null and tell none."""
+    derived = _derived(scope, query)
+    return _of_type(scope, left, query, derived) if derived.columns[-1].untyped else derived
+
+
+def _with_last(derived: Derived, column: OutputColumn, name: str = "") -> Derived:
+    """The distinct rows of a subquery with another last column, in the head `name` if it is another."""
+    columns = (*derived.rows.columns[:-1], column)
+    return Derived(Rows.of(name or derived.rows.name, columns, bag=False), derived.parameters)
 
 
 def _names(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:
@@ -212,7 +225,7 @@ def _nulls(scope: QueryScope, derived: Derived, query: exp.Expr) -> Derived:
 
 def _extreme(scope: QueryScope, derived: Derived, query: exp.Expr, op: str) -> Derived:
     """The head with the least or the greatest value of a subquery for its parameters."""
-    key = f"{op} {query.sql('duckdb')}"
+    key = f"{op} {derived.columns[-1].type} {query.sql('duckdb')}"
     if key not in scope.subqueries:
         columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
         branch = Branch((RowAtom(derived.rows, tuple(columns)),), (), {})
@@ -233,7 +246,7 @@ def _compared(
     scope: QueryScope, left: exp.Expr, op: type[exp.Expr], derived: Derived, query: exp.Expr, ext: str
 ) -> list[Conjunction]:
     extreme = _extreme(scope, derived, query, ext)
-    key = f"value {ext} {query.sql('duckdb')}"
+    key = f"value {ext} {extreme.columns[-1].type} {query.sql('duckdb')}"
     if key not in scope.subqueries:
         scope.subqueries[key] = _values(scope, extreme)[-1]
     found: ast.Variable = scope.subqueries[key]
@@ -243,7 +256,7 @@ def _compared(
 
 def _any(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:
     """`x < any (select y ...)`: less than the greatest; `x <> any`: unlike the least, or else the greatest."""
-    derived = _derived(scope, query)
+    derived = _typed(scope, left, query)
     if op is exp.NEQ:
         low = _compared(scope, left, exp.NEQ, derived, query, "min")
         equal = _compared(scope, left, exp.EQ, derived, query, "min")
@@ -253,7 +266,7 @@ def _any(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr)
 
 def _all(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:
     """`x < all (select y ...)`: less than the least, and no null is there; or there is no row."""
-    derived = _derived(scope, query)
+    derived = _typed(scope, left, query)
     if op is exp.EQ:
         found = products(
             [_compared(scope, left, op, derived, query, "min"), _compared(scope, left, op, derived, query, "max")]
@@ -289,11 +302,12 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
         )
     (column,) = derived.columns
     variable = scope.heads.variable(column.name, column.nullable)
-    cases = [Case(c, variable, column.type, column.nullable) for c in positive(scope, derived, [variable])]
+    cases = [case_of(variable, column, c) for c in positive(scope, derived, [variable])]
     if every:
         return cases
     inner = scope.queries.plain(query)
-    nothing = [Case((), None, column.type, nullable=True)]
+    type_ = "" if column.untyped else column.type
+    nothing = [null_case((), type_)]
     grouped = isinstance(inner, exp.Select) and is_grouped(inner) and not has_windows(inner)
     if grouped and inner.args.get("group") is None:
         if derived.parameters and inner.args.get("having") is not None:
@@ -302,7 +316,7 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
             nothing = value(_of_no_rows(inner.expressions[0]), scope)
     for conjunction in negative(scope, derived):
         cases += [
-            Case((*conjunction, *case.literals), case.term, case.type or column.type, case.nullable) for case in nothing
+            Case((*conjunction, *case.literals), case.term, case.type or type_, case.nullable) for case in nothing
         ]
     return cases
 

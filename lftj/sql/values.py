@@ -40,14 +40,16 @@ def values(queries: Queries, node: exp.Values) -> Derived:
             if len(cases) != 1 or cases[0].literals or not isinstance(cases[0].term, ast.Constant | None):
                 raise text.unsupported("what is no constant in `values`", part, "use `select` and `union all`")
             found.append(cases[0])
-        type_ = common([(case.term, case.type) for case in found], node, text) or NUMBER
+        known = common([(case.term, case.type) for case in found], node, text)
+        type_ = known or NUMBER
         for row, case, part in zip(rows, found, parts, strict=True):
             row.append(
                 ast.Constant(None, type_)
                 if case.term is None
                 else of.cast(Known((), case.term, case.type), type_, part)
             )
-        columns.append(OutputColumn(f"col{at}", type_, any(case.term is None for case in found)))
+        nullable = any(case.term is None for case in found)
+        columns.append(OutputColumn(f"col{at}", type_, nullable, untyped=not known))
     counted = Counter(tuple(row) for row in rows)
     bag = max(counted.values()) > 1
     facts = [(*row, ast.Constant(n, NUMBER)) if bag else row for row, n in counted.items()]

@@ -15,11 +15,12 @@ from lftj.values.type_table import family_of, with_null, without_null
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A column of rows. `type`: one of lftj without the `?` of null."""
+    """A column of rows. `type`: one of lftj without the `?` of null · `untyped`: null is all it has, of any type."""
 
     name: str
     type: str
     nullable: bool
+    untyped: bool = False
 
     @property
     def declared(self) -> str:

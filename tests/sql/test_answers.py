@@ -1,6 +1,7 @@
 """Answers to single statements over one small table: as DuckDB gives them.
 
-Catches: a cast of the text that writes a date, means of intervals and of unsigned numbers as sums of copies.
+Catches: a cast of the text that writes a date, means of intervals and of unsigned numbers as sums of copies, null
+that is taken for a whole number.
 """
 
 from __future__ import annotations
@@ -36,6 +37,22 @@ QUERIES = [
     "select avg(iv) as m from span where iv > interval '0' day",
     "select avg(case when a = 1 then interval '1' day else interval '2' day end) as m from t",
     "select avg(case when k = 1 then u else 3::ubigint end) as m from big",
+    # null without a type meets values of any
+    "select b from t where b not in (select null from t)",
+    "select b from t where b in (select null from t) or a < any (select null from t)",
+    "select b from t where b = any (select max(null) from t)",
+    "select b from t where b > all (select null from t where 1 = 0)",
+    "select a from t where (a, b) in (select null, null)",
+    "select a from t where b = (select max(null) from t where a > 5)",
+    "select a, (select n from (values (null, 1)) v(n, x) where x = a) as m from t",
+    "select a from (values (1, null), (2, null)) v(p, q) join t on t.b = q",
+    "select distinct a, null as b from t union all select a, b from t",
+    "select x from (select distinct null as x from t) q union all select b from t",
+    "select n from (values (null)) v(n) intersect select b from t",
+    "select coalesce(n, b) as c, coalesce(n, d) as e from t, (select null as n from t group by n) q",
+    "select case when a = 1 then (select null) else b end as c from t",
+    "select x, max(n) as m from (values (1, null), (2, null)) v(x, n) group by x having max(n) is null",
+    "select a, n || 'x' as y from t full join (values (null, 5)) v(n, k) on a = k",
 ]
 
 
@@ -52,6 +69,22 @@ def answers(text: str, **parameters: Any) -> tuple[Counter[Any], Counter[Any]]:
 def test_a_query_gives_what_duckdb_gives(text: str) -> None:
     got, expected = answers(text)
     assert got == expected
+
+
+@pytest.mark.parametrize("value", ["q", None])
+def test_a_parameter_may_be_null_in_a_list_of_texts(value: str | None) -> None:
+    got, expected = answers("select b from t where b not in (select $p from t)", p=value)
+    assert got == expected
+
+
+def test_a_set_operation_of_two_types_is_refused_at_the_value_of_another_type() -> None:
+    db = lftj.Database()
+    db.sql(TABLES)
+    with pytest.raises(lftj.ProgramError) as raised:
+        db.sql("select a, d from t union all select a, b from t")
+    found = raised.value.diagnostics[0]
+    assert found.what == "`b` has values of type date and of type text"
+    assert found.span.column == len("select a, d from t union all select a, ") + 1
 
 
 def test_a_view_has_the_type_to_which_a_date_is_cast() -> None:
