@@ -25,7 +25,7 @@ from lftj.results.transaction_delta import SortedRows
 from lftj.streams.zsets import ZSet, are_small
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
-from lftj.values.type_table import in_dictionary
+from lftj.values.type_table import in_dictionary, is_nullable, type_of, without_null
 
 WEIGHT = "_weight"
 # Rows that a terminal or a notebook shows.
@@ -109,12 +109,19 @@ class WeightedRows(Tabular):
 
         `DataError` if the types differ.
         """
-        if self._schema.types != schema.types:
+        if not self._fits(schema):
             raise DataError(
                 f"rows of {self._schema} cannot be rows of {schema}",
                 why="the types of the columns differ, or their number",
                 remedy="give rows of the stream's types; `columns=` of `zset` says what the values are",
             )
+        for own, column, codes in zip(self._schema.types, schema.columns, self._zset.rows, strict=True):
+            if own != column.type and (codes == type_of(column.type).null).any():
+                raise DataError(
+                    f"column `{column.name}` of {schema} cannot hold {type_of(own).shown(type_of(column.type).null)}",
+                    why="null is stored as this number in a column that may hold null",
+                    remedy="leave the row out, or declare the column without `?`",
+                )
         if symbols is self._symbols or not any(map(in_dictionary, schema.types)):
             return self._zset
         rows = self._zset.rows.copy()
@@ -123,6 +130,13 @@ class WeightedRows(Tabular):
                 there = rows[i] >= 0  # null is null in every dictionary
                 rows[i, there] = symbols.intern(self._symbols.decode(rows[i, there]).to_pylist())
         return ZSet(rows, self._zset.weights)
+
+    def _fits(self, schema: Schema) -> bool:
+        """Whether the types of the columns are those of `schema`, or those without null where it admits null."""
+        own, wanted = self._schema.types, schema.types
+        return len(own) == len(wanted) and all(
+            one == two or (is_nullable(two) and one == without_null(two)) for one, two in zip(own, wanted, strict=True)
+        )
 
     def __len__(self) -> int:
         return len(self._zset)
