@@ -5,8 +5,10 @@
     min(x)  max(x)           the least and the greatest value of rows of positive weight
     count_distinct(x)        how many different values
 
-`where`: only rows that meet a condition. A group has a row while the sum of the weights of its rows is not zero
-and every min and max has a value; without a group's columns there is one group, without a row while there is nothing.
+A group has a row while all its aggregates have a value: count, sum and mean while the weights of its rows do not add up
+to zero; min, max and count_distinct while it has a row of positive weight. `where`: only rows that meet a condition. Of
+none count, sum and count_distinct are 0, and mean, min and max have no value. Without a group's columns there is one
+group, without a row while there is nothing.
 
 Each is a stream of its own made of plainer operators (totals.py, ranking.py, `distinct`), joined by the group.
 """
@@ -175,10 +177,16 @@ class Groups:
             text = f"{name} = {aggregate}"
             totals.append(Total(text, aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
             result.append(Column(name, AGGREGATES[aggregate.op].result_of(type_)))
+        # A mean of rows that meet a condition needs one; the count of these is not given out.
+        means = [total for total in totals if total.op == "mean" and total.where != there]
+        counts = tuple(range(len(totals) + len(distinct), len(totals) + len(distinct) + len(means)))
         for i, (name, aggregate) in enumerate(distinct.items()):
             totals.append(Total(f"{name} = {aggregate}", "count", -1, "", own + i))
             result.append(Column(name, "number"))
-        needed = (len(linear) + without[0],) if of_stream and without else ()
+        for i, mean_ in enumerate(means):
+            totals.append(Total(f"count of {mean_.text}", "count", -1, "", mean_.where))
+            result.append(Column(f"{ROWS} {i}", "number"))
+        needed = (*((len(linear) + without[0],) if of_stream and without else ()), *counts)
         made = Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed)
         return rows._made(made, tuple(result))
 
@@ -264,7 +272,10 @@ class Groups:
         name: str | None = None,
         offset: int = 1,
     ) -> Stream:
-        """Every row with `column` of the row `offset` places before it in its group; `fill` where there is none."""
+        """Every row with `column` of the row `offset` places before it in its group; `fill` where there is none.
+
+        A row of weight n is one place, other than in `top`: its copies have one neighbour, which is another row.
+        """
         return self._neighbour("lag", column, by, fill, name or f"lag_{column}", offset, 1)
 
     def lead(
@@ -276,7 +287,10 @@ class Groups:
         name: str | None = None,
         offset: int = 1,
     ) -> Stream:
-        """Every row with `column` of the row `offset` places after it in its group; `fill` where there is none."""
+        """Every row with `column` of the row `offset` places after it in its group; `fill` where there is none.
+
+        A row of weight n is one place, as in `lag`.
+        """
         return self._neighbour("lead", column, by, fill, name or f"lead_{column}", offset, -1)
 
     def _neighbour(

@@ -117,7 +117,7 @@ class TopK(Ranked):
 class Neighbour(Ranked):
     """Each row with column `column` of the row `offset` places before it (after it, if negative), `fill` without one.
 
-    Rows of weights beyond 1 stand for several; all of them have the neighbour of the first.
+    A row of weight n is one place, and not n: all its copies have the neighbour of this place, which is another row.
     """
 
     column: int

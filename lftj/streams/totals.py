@@ -294,7 +294,7 @@ class TotalsChange(Operator):
         )
         return EvaluationError(
             f"`{total.text}` has no value" + (f" for {held}" if held else ""),
-            why="it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made",
+            why="it is beyond its type, or adds inf and -inf; the step was not made",
             remedy="make the column a float, or leave such rows out",
         )
 

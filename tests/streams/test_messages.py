@@ -56,11 +56,6 @@ def undefined(circuit: streams.Circuit, bid: Stream) -> None:
     circuit.step({"bid": [(0, 1.5)]})
 
 
-def mean_of_nothing(circuit: streams.Circuit, bid: Stream) -> None:
-    circuit.output("o", bid.group_by("item").aggregate(m=streams.mean("price", where="price > 1.0")))
-    circuit.step({"bid": [(0, 0.5)]})
-
-
 def large_sum(circuit: streams.Circuit, item: Stream) -> None:
     """Two outputs, and one that the sum is not for."""
     made = item.group_by("name").aggregate(total=streams.sum("item"))
@@ -313,19 +308,11 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
             "  do: filter such rows first"
         ),
     ),
-    "a mean of nothing": (
-        lambda c, bid, item: mean_of_nothing(c, bid),
-        (
-            "output `o`: `m = mean price where price > 1.0` has no value for item = 0\n"
-            "  why: it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made\n"
-            "  do: make the column a float, or leave such rows out"
-        ),
-    ),
     "a sum beyond its type": (
         lambda c, bid, item: large_sum(c, item),
         (
             "outputs `all` and `total`: `total = sum item` has no value for name = 'x'\n"
-            "  why: it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made\n"
+            "  why: it is beyond its type, or adds inf and -inf; the step was not made\n"
             "  do: make the column a float, or leave such rows out"
         ),
     ),

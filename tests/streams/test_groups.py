@@ -1,0 +1,72 @@
+"""Groups that have a row and groups that have none, and rows that are given for columns that admit null.
+
+Catches: a mean of no rows that stops the circuit, where min and max leave the group out.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lftj import streams
+from lftj.errors import DataError
+from lftj.streams.group_by import GroupAggregate
+
+
+def stepped(rows: object, made: type = int, **aggregates: GroupAggregate) -> list[dict[tuple[object, ...], int]]:
+    """What aggregates by `k` give for rows (k, v), as a whole and as a change."""
+    circuit = streams.Circuit("c")
+    circuit.output("o", circuit.input("s", k=int, v=made).group_by("k").aggregate(**aggregates))
+    return [dict(one.step({"s": rows})["o"]) for one in (circuit, circuit.incremental())]
+
+
+@pytest.mark.parametrize("made", [int, float])
+@pytest.mark.parametrize("op", ["mean", "min", "max"])
+def test_a_group_without_a_row_that_counts_has_no_row(op: str, made: type) -> None:
+    aggregate = getattr(streams, op)("v", where="v > 0" if made is int else "v > 0.0")
+    rows = [(1, made(4)), (1, made(-1)), (2, made(-1))]
+    for found in stepped(rows, made, x=aggregate, n=streams.count()):
+        assert found == {(1, 4, 2): 1}
+
+
+def test_means_with_conditions_follow_rows_that_come_and_go() -> None:
+    circuit = streams.Circuit("c")
+    source = circuit.input("s", k=int, v=int)
+    means = {"p": streams.mean("v", where="v > 0"), "q": streams.mean("v", where="v < 9")}
+    circuit.output("o", source.group_by("k").aggregate(**means, d=streams.count_distinct("v")))
+    run = circuit.incremental()
+    assert dict(run.step({"s": [(1, -2)]})["o"]) == {}
+    assert dict(run.step({"s": [(1, 4)]})["o"]) == {(1, 4.0, 1.0, 2): 1}
+    assert dict(run.step({"s": streams.zset([(1, 4)], [-1])})["o"]) == {(1, 4.0, 1.0, 2): -1}
+
+
+@pytest.mark.parametrize("rows", [[(1, 5), (2, 6)], streams.zset([(1, 5), (2, 6)], [1, 1])])
+def test_rows_without_null_are_rows_of_a_column_that_admits_it(rows: object) -> None:
+    circuit = streams.Circuit("c")
+    circuit.output("o", circuit.input("s", k=int, v="number?").filter("!is_null(v)"))
+    assert dict(circuit.step({"s": rows})["o"]) == {(1, 5): 1, (2, 6): 1}
+
+
+def test_texts_of_a_zset_are_rows_of_a_column_that_admits_null() -> None:
+    circuit = streams.Circuit("c")
+    circuit.output("o", circuit.input("s", k=int, v="symbol?"))
+    assert dict(circuit.step({"s": streams.zset([(1, "x")], [2])})["o"]) == {(1, "x"): 2}
+
+
+def test_the_number_that_stands_for_null_is_refused_where_null_may_stand() -> None:
+    circuit = streams.Circuit("c")
+    circuit.output("o", circuit.input("s", v="number?"))
+    with pytest.raises(DataError, match="column `v` of s.* cannot hold -9223372036854775808"):
+        circuit.step({"s": streams.zset([(-(2**63),)], [1])})
+    assert dict(circuit.step({"s": [(1,)]})["o"]) == {(1,): 1}
+
+
+def test_the_copies_of_a_row_are_one_place_of_lag_and_lead_and_several_of_top() -> None:
+    circuit = streams.Circuit("c")
+    groups = circuit.input("s", k=int, v=int).group_by("k")
+    circuit.output("lead", groups.lead("v", "v", fill=0))
+    circuit.output("lag", groups.lag("v", "v", fill=0))
+    circuit.output("top", groups.top(2, "v"))
+    found = circuit.step({"s": [(1, 5), (1, 5), (1, 9)]})
+    assert dict(found["lead"]) == {(1, 5, 9): 2, (1, 9, 0): 1}
+    assert dict(found["lag"]) == {(1, 5, 0): 2, (1, 9, 5): 1}
+    assert dict(found["top"]) == {(1, 5): 2}
