@@ -55,7 +55,7 @@ def test_texts_of_a_zset_are_rows_of_a_column_that_admits_null() -> None:
 def test_the_number_that_stands_for_null_is_refused_where_null_may_stand() -> None:
     circuit = streams.Circuit("c")
     circuit.output("o", circuit.input("s", v="number?"))
-    with pytest.raises(DataError, match="column `v` of s.* cannot hold -9223372036854775808"):
+    with pytest.raises(DataError, match=r"column `v` of s.* cannot hold -9223372036854775808"):
         circuit.step({"s": streams.zset([(-(2**63),)], [1])})
     assert dict(circuit.step({"s": [(1,)]})["o"]) == {(1,): 1}
 
