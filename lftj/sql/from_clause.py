@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.diagnostics import did_you_mean
+from lftj.language.diagnostics import counted, did_you_mean
 from lftj.language.types import NUMBER
 from lftj.sql.branches import renamed
 from lftj.sql.cases import is_null, split
@@ -140,7 +140,7 @@ def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> Non
     if isinstance(node.this, exp.GenerateSeries):
         values = series(scope.queries, node.this)
         source = scope.add(values, node.alias or values.columns[0].name, columns or [node.alias] * bool(node.alias))
-        _check_names(scope, columns, len(source.columns), node)
+        check_names(scope, columns, len(source.columns), node)
         append(scope, source, node)
         return
     if not isinstance(node.this, exp.Identifier) or node.args.get("db") is not None:
@@ -161,7 +161,7 @@ def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> Non
     made = tuple(column_of(column.name, column.type) for column in table.columns)
     names = [column.name for column in made]
     key = tuple(names.index(part) for part in table.key) if table.key and not table.bag else None
-    _check_names(scope, columns, len(made), node)
+    check_names(scope, columns, len(made), node)
     rows = Rows.of(table.name, made, bag=table.bag, key=key)
     append(scope, scope.add(Derived(rows), called, columns), node)
 
@@ -176,7 +176,7 @@ def _add_query(
     else:
         derived = queries.rows_of(query, around) if block is None else queries.rows_of_block(block)
         source = scope.add(derived, name, columns)
-    _check_names(scope, columns, len(source.columns), node)
+    check_names(scope, columns, len(source.columns), node)
     append(scope, source, node)
 
 
@@ -197,10 +197,11 @@ def check_name(scope: QueryScope, source: FromTable, node: exp.Expr) -> None:
         )
 
 
-def _check_names(scope: QueryScope, columns: Sequence[str], width: int, node: exp.Expr) -> None:
+def check_names(scope: QueryScope, columns: Sequence[str], width: int, node: exp.Expr) -> None:
+    """Raise an error if `node` names more columns than there are."""
     if len(columns) > width:
         raise scope.source.error(
-            f"{len(columns)} names for {width} columns",
+            f"{len(columns)} names for {counted(width, 'column')}",
             node.args.get("alias") or node,
             why="each column has one name",
             remedy="drop names",

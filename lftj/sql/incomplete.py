@@ -91,6 +91,20 @@ def _substring(node: exp.Expr, source: SqlText) -> None:
         raise source.error("`substring` of a text alone", node, why=why, remedy=remedy)
 
 
+def _comparison(node: exp.Expr, source: SqlText) -> None:
+    """Refuse `a < b = c`, which the parser takes for `(a < b) = c`."""
+    if isinstance(node.parent, exp.Update | exp.OnConflict):  # it sets a column
+        return
+    inner = next((side for side in (node.this, node.expression) if isinstance(side, _COMPARISONS)), None)
+    if inner is not None:
+        raise source.error(
+            "a comparison of a comparison without parentheses",
+            node,
+            why="`a < b = c` does not say which of the two is compared first",
+            remedy="write `a < b and b = c`, or put one into parentheses",
+        )
+
+
 def _check_star(node: exp.AggFunc, source: SqlText) -> None:
     """Refuse `*` where a value is meant."""
     inner = node.this
@@ -106,6 +120,7 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
         raise source.error(shown, node, why=why, remedy=remedy)
 
 
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Insert: _insert,
     exp.Update: _update,
@@ -118,4 +133,5 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Min: _extreme,
     exp.Substring: _substring,
     exp.Window: check_window,
+    **dict.fromkeys(_COMPARISONS, _comparison),
 }

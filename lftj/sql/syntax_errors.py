@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from itertools import pairwise
 
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -45,6 +46,10 @@ _FOLLOWED = {
 _BACK, _AHEAD = 6, 2
 # How alike a word is that may have been meant; and how likely it is, on that scale, that one was left out.
 _ALIKE, _LACKING = 0.6, 0.7
+
+# Behind these, and behind a comma, no comma has a meaning.
+_NO_ITEM = {TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.FROM, TokenType.VALUES}
+_NO_ITEM |= {TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY}
 
 Parses = Callable[[str], bool]
 
@@ -80,6 +85,21 @@ def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], pa
     start = max(1, column - max(len(word.split("\n")[-1]), 1) + 1)
     span = Span(source.name, line, start, line, column + 1, lines[line - 1] if line <= len(lines) else "")
     return refused(f"syntax error at `{word}`" if word else "syntax error", span, why)
+
+
+def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | None:
+    """The error about a comma, or a text, that the parser passes over; None if there is none."""
+    for before, token in pairwise(tokens):
+        kinds = before.token_type, token.token_type
+        if token.token_type == TokenType.COMMA and before.token_type in _NO_ITEM:
+            why = "a comma stands between two values, and one is missing here"
+            return refused("syntax error at `,`", _span(source, token), why, "write the value, or leave the comma out")
+        between = source.text[before.end + 1 : token.start]
+        if kinds == (TokenType.STRING, TokenType.STRING) and "\n" not in between:
+            why = "two texts are one where they stand on lines of their own, and not beside one another"
+            shown = source.text[token.start : token.end + 1]
+            return refused(f"syntax error at `{shown}`", _span(source, token), why, "write `||` between them")
+    return None
 
 
 def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) -> ProgramError | None:
@@ -166,7 +186,8 @@ def _closing(token: Token) -> str:
 def _span(source: SqlText, token: Token) -> Span:
     line, begin = source.text.count("\n", 0, token.start) + 1, source.text.rfind("\n", 0, token.start)
     column = token.start - begin
-    return Span(source.name, line, column, line, column + len(token.text), source.text.split("\n")[line - 1])
+    end = column + token.end + 1 - token.start
+    return Span(source.name, line, column, line, end, source.text.split("\n")[line - 1])
 
 
 def _open_quote(text: str) -> int | None:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lftj.sql.from_clause import append, merged
-from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.from_clause import append, check_names, merged
+from lftj.sql.query_scope import Derived, FromTable, QueryScope
 from lftj.sql.recursive_query import RecursiveQuery
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class CommonTable:
             with self.queries.within(self.tables):
                 block = self.queries.block(self.query, None)
                 if block is not None and block.mergeable:
-                    append(scope, merged(scope, block, called, names), node)
+                    self._append(scope, merged(scope, block, called, names), columns, node)
                     return
                 self._derived = (
                     self.queries.rows_of(self.query, None) if block is None else self.queries.rows_of_block(block)
@@ -85,7 +85,13 @@ class CommonTable:
         if self._derived is None:
             with self.queries.within({**self.tables, self.name.casefold(): self}):
                 self._derived = RecursiveQuery(self.queries, self.node).derived(self._called)
-        append(scope, scope.add(self._derived, called, names), node)
+        self._append(scope, scope.add(self._derived, called, names), columns, node)
+
+    def _append(self, scope: QueryScope, source: FromTable, columns: Sequence[str], node: exp.Expr) -> None:
+        """Add it to `from`; an error if `with`, or `from`, names more columns than it has."""
+        check_names(scope, self.columns, len(source.columns), self.node)
+        check_names(scope, columns, len(source.columns), node)
+        append(scope, source, node)
 
     def _called(self, derived: Derived) -> None:
         """Let the name stand for this head."""

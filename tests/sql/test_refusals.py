@@ -13,6 +13,7 @@ pytest.importorskip("sqlglot")
 
 TABLE = "create table t (a int, b text, d date); insert into t values (1, 'x', '2024-01-31'), (2, null, null)"
 OUTER = "not supported yet: `{}` over columns of the query around only"
+CHAINED = "a comparison of a comparison without parentheses"
 # a statement, with « and » around what is marked; what is said
 CASES = [
     ("select (select max(«t.a»)) as m from t", OUTER.format("max(t.a)")),
@@ -20,6 +21,14 @@ CASES = [
     ("select b from t where a = (select max(«t.a»))", OUTER.format("max(t.a)")),
     ("select b, (select max(«t.a») + min(x) from (values (1)) u(x)) as m from t group by b", OUTER.format("max(t.a)")),
     ("select (select (select max(«t.a»))) as m from t", OUTER.format("max(t.a)")),
+    ("select a,«,» b from t", "syntax error at `,`"),
+    ("select a from t group by «,»a", "syntax error at `,`"),
+    ("select coalesce(«,»a) from t", "syntax error at `,`"),
+    ("select 'a' «'b'» from t", "syntax error at `'b'`"),
+    ("select «a < 2» = true from t", CHAINED),
+    ("select a from t where not «a = 1» = true", CHAINED),
+    ("with «w(p, q») as (select 1) select * from w", "2 names for 1 column"),
+    ("with w(p) as (select distinct a from t) select * from w as «u(p, q»)", "2 names for 1 column"),
 ]
 
 
@@ -34,3 +43,13 @@ def test_a_statement_is_refused_where_it_is_wrong(marked: str, what: str) -> Non
     found = raised.value.diagnostics[0]
     assert found.what == what
     assert (found.span.column - 1, found.span.end_column - 1) == (begin, end)
+
+
+def test_what_resembles_these_is_no_error() -> None:
+    db = lftj.Database()
+    db.sql(TABLE)
+    assert list(db.sql("select 'a'\n'b' as x")) == [("ab",)]
+    assert list(db.sql("select a, from t where (a = 1) = true")) == [(1,)]
+    db.sql("create table flag (f boolean); insert into flag values (null); update flag set f = 1 = 1")
+    assert list(db.sql("select f from flag")) == [(True,)]
+    assert list(db.sql("with w(p) as (select 1, 2) select p from w")) == [(1,)]
