@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, SetupError, StateError
+    from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, SetupError, StateError, WorkError
     from spark_bridge.driver import Applied, Partitioned
     from spark_bridge.estimates import Estimate
     from spark_bridge.local_query import LocalQuery
@@ -34,6 +34,7 @@ _HOMES = {
     "SetupError": "spark_bridge.bridge_errors",
     "SparkQuery": "spark_bridge.spark_query",
     "StateError": "spark_bridge.bridge_errors",
+    "WorkError": "spark_bridge.bridge_errors",
     "session": "spark_bridge.preflight",
 }
 
@@ -48,6 +49,7 @@ __all__ = [
     "SetupError",
     "SparkQuery",
     "StateError",
+    "WorkError",
     "session",
 ]
 

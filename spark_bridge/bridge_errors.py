@@ -28,5 +28,9 @@ class RaceError(Error, RuntimeError):
     """Another driver committed first, again and again. Nothing of this batch was committed."""
 
 
+class WorkError(Error, RuntimeError):
+    """The process of a partition ran into an error of the machine (a full disk). Nothing was committed."""
+
+
 class SetupError(Error, RuntimeError):
     """Spark, Java or a setting of the session is missing or unsuitable."""

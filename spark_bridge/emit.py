@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lftj.language import BodyAtom
+from lftj.language.clause import owner
 from spark_bridge.plan import ONE, Copy, PartitionPlan, Pattern, PlanStep
 
 HERE = "here__one"
@@ -41,9 +42,32 @@ def copy_names(copies: Iterable[Copy]) -> dict[Copy, str]:
 
 def program_text(plan: PartitionPlan) -> str:
     """The program of a partition."""
-    names = copy_names(plan.copies)
+    return "\n".join([*_declarations(plan), *(_rule(step, copy_names(plan.copies)) for step in plan.steps)]) + "\n"
+
+
+def users_text(text: str, plan: PartitionPlan) -> str:
+    """What a partition says of its program, in the rules, names and places of the user's."""
+    names, first = copy_names(plan.copies), len(_declarations(plan)) + 1
+    spans = {str(first + i): step.clause.span for i, step in enumerate(plan.steps)}
+    rules = {_rule(step, names): step.clause.text or str(step.clause) for step in plan.steps}
+    relations = {name: owner(relation) for (relation, _), name in names.items()}
+
+    def place(found: re.Match[str]) -> str:
+        span = spans.get(found[1])
+        return str(span) if span is not None and span.line else found[0]
+
+    # In one pass, as the user's own rules and names may read like those of a partition.
+    ours = "|".join(re.escape(rule) for rule in sorted(rules, key=len, reverse=True)) or r"(?!)"
+    words = re.compile(rf"<rules>:(\d+):\d+|({ours})|\b(\w+)\b")
+    return words.sub(
+        lambda found: place(found) if found[1] else rules[found[2]] if found[2] else relations.get(found[3], found[3]),
+        text,
+    )
+
+
+def _declarations(plan: PartitionPlan) -> list[str]:
     lines = []
-    for (relation, _), name in names.items():
+    for (relation, _), name in copy_names(plan.copies).items():
         schema = plan.program.schemas[relation]
         columns = [f"{column.name}:{column.type}" for column in schema.columns]
         if schema.functional:
@@ -52,8 +76,7 @@ def program_text(plan: PartitionPlan) -> str:
             lines.append(f".decl {name}({', '.join(columns)})")
     if any(step.head == ONE for step in plan.steps):
         lines.append(f".decl {HERE}()")
-    lines += [_rule(step, names) for step in plan.steps]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _rule(step: PlanStep, names: dict[Copy, str]) -> str:

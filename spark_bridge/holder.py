@@ -183,14 +183,18 @@ class Holder:
             if not line.endswith(b"\n"):
                 return
             request: dict[str, Any] = json.loads(line)
-            with self.turn:
-                if select.select([door], [], [], 0)[0]:
-                    return  # whoever asked gave up while it was another's turn
-                done = self._worked(door, request)
-            self.last = time.monotonic()
-            with suppress(OSError):
-                door.sendall(json.dumps(done).encode() + b"\n")
-                door.shutdown(socket.SHUT_RDWR)  # `_watch_door` reads from it still, so closing alone ends nothing
+            try:
+                with self.turn:
+                    if select.select([door], [], [], 0)[0]:
+                        return  # whoever asked gave up while it was another's turn
+                    done = self._worked(door, request)
+                self.last = time.monotonic()
+                with suppress(OSError):
+                    door.sendall(json.dumps(done).encode() + b"\n")
+            finally:
+                # Whatever was raised: `_watch_door` reads from it still, so closing alone tells the other side nothing.
+                with suppress(OSError):
+                    door.shutdown(socket.SHUT_RDWR)
             if request["work"] == "close":
                 self._end()
 

@@ -32,12 +32,13 @@ from lftj.language.clause import owner
 from lftj.transaction import Transaction
 from lftj.values.schema import Schema
 from spark_bridge.change_tables import Changes, ChangeTables, declaration, empty, rows_for, table_of, tables_of
-from spark_bridge.error_bodies import told
+from spark_bridge.error_bodies import failed, told
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import Keyed
 from spark_bridge.partition_database import answers, database, hit_rows, own_rows
 from spark_bridge.partition_state import PartitionState, received
 from spark_bridge.parts_followed import largest_part, sums_in_parts
+from spark_bridge.plan import PartitionPlan
 from spark_bridge.state_layout import StageLayout, StateLayout
 from spark_bridge.store import OUTPUT, STATE, Body, Checkpoint
 
@@ -77,17 +78,22 @@ class Worker:
         self._states: dict[str, PartitionState] = {}
 
     def run(self, request: Body) -> Body:
-        """What came of a request; an error that lftj raised on purpose is told under "error"."""
+        """What came of a request. Whatever it raised is told under "error", for the driver to raise.
+
+        With "again" if it is no error of lftj's: elsewhere, or the next time, the work may be done.
+        """
         partition, started = request["partition"], time.perf_counter()
         stop_at(f"before{request['stage'] or ''}", partition)
-        state = self._state(request)
-        state.damaged = []
         done: Body = {"partition": partition, "stage": request["stage"], "attempt": uuid.uuid4().hex, "stats": {}}
+        done["damaged"] = []
         try:
+            state = self._state(request)
+            state.damaged = done["damaged"]
             done |= getattr(self, "_" + request["work"])(state, request, done)
         except lftj.Error as error:
-            done["error"] = told(error)
-        done["damaged"] = state.damaged
+            done["error"] = told(error, self._plan(request))
+        except Exception as error:
+            done |= {"error": failed(error), "again": True}
         done["stats"]["seconds"] = time.perf_counter() - started
         return done
 
@@ -105,6 +111,15 @@ class Worker:
             # A version that was read when another file had its name: that of a checkpoint that was put back.
             self._states[identity] = state = PartitionState(Checkpoint(folder))
         return state
+
+    def _plan(self, request: Body) -> PartitionPlan | None:
+        """The plan that an error of a request is about; None if the error is that there is none."""
+        with suppress(lftj.Error):
+            state = self._state(request)
+            made = "layout" in request
+            layout = self._layout_to_be(state, request) if made else state.layout(request["version"])
+            return layout.stages[request["stage"]].plan
+        return None
 
     # -- the kinds of work --------------------------------------------------------------------------------------------
 
@@ -158,6 +173,8 @@ class Worker:
             warnings.simplefilter("ignore")
             with kept.db.transaction() as tx:
                 _change(tx, layout, partition, routed)
+        # At once: whatever is raised below, a database that has moved on is not taken for one that has not.
+        before, kept.state, kept.before = kept.state, done["attempt"], ""
         done["stats"]["heads"] = {name: how["strategy"] for name, how in tx.stats.get("heads", {}).items()}
         outputs, undo = {}, {}
         for name, pattern in layout.plan.outputs.items():
@@ -178,8 +195,7 @@ class Worker:
                         undo[layout.names[copy]] = ChangeTables(
                             table_of(delta.inserted, schema), table_of(delta.erased, schema)
                         )
-        kept.before, kept.undo = (kept.state if reversible else ""), undo
-        kept.state = done["attempt"]
+        kept.before, kept.undo = (before if reversible else ""), undo
         clock.lap("evaluate")
         result = self._written(state, request, layout, routed, outputs)
         clock.lap("write")

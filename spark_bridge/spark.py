@@ -77,6 +77,8 @@ def partition_task(holders: bool, given: Body | None = None) -> PartitionTask:
             done = ask([mine], watch=os.getppid())[0] if holders else Worker().run(mine)
             if done is None:
                 raise died(partition)
+            if done.get("again") and not context.attemptNumber():
+                raise RuntimeError(done["error"]["what"])  # Spark runs it again, maybe on another node
             stop_at("return", partition)
             yield json.dumps(done)
             stop_at("returned", partition)
