@@ -89,14 +89,19 @@ def net(schema: Schema, changes: Sequence[ChangeTables]) -> ChangeTables:
     """One change for exact ones in a row: a row that came and went again is in neither table."""
     if len(changes) == 1:
         return changes[0]
-    ops = {op: pa.concat_tables([c[i] for c in changes]) for i, op in ((0, -1), (1, 1))}
+    return net_of(pa.concat_tables([c.erased for c in changes]), pa.concat_tables([c.inserted for c in changes]))
+
+
+def net_of(erased: pa.Table, inserted: pa.Table) -> ChangeTables:
+    """The exact change of rows that went and rows that came: those that did both as often are in neither table."""
+    keys = [f"c{i}" for i in range(erased.num_columns)]  # whatever the columns are called
     both = pa.concat_tables(
-        [table.append_column("_op", pa.array(np.full(table.num_rows, op, np.int64))) for op, table in ops.items()]
+        pa.Table.from_arrays([*table.columns, pa.array(np.full(table.num_rows, op, np.int64))], [*keys, OP])
+        for op, table in ((-1, erased), (1, inserted))
     )
-    names = list(arrow_schema(schema).names)
-    summed = both.group_by(names).aggregate([("_op", "sum")])
-    weights = summed.column("_op_sum").to_numpy()
-    rows = summed.select(names)
+    summed = both.group_by(keys).aggregate([(OP, "sum")])
+    weights = summed.column(f"{OP}_sum").to_numpy()
+    rows = pa.Table.from_arrays(summed.select(keys).columns, schema=erased.schema)
     return ChangeTables(rows.filter(pa.array(weights < 0)), rows.filter(pa.array(weights > 0)))
 
 

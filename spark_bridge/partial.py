@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from lftj.errors import EvaluationError
 from lftj.values.schema import Schema
-from spark_bridge.change_tables import ChangeTables
+from spark_bridge.change_tables import ChangeTables, net_of
 from spark_bridge.keys import arrow_schema
 
 if TYPE_CHECKING:
@@ -152,28 +152,22 @@ def _too_large(schema: Schema) -> EvaluationError:
 
 def change_between(before: pa.Table, after: pa.Table) -> ChangeTables:
     """What is to be erased from a head, and inserted, to lead from one content to another."""
-    names = before.schema.names
-    marked = [
-        table.append_column("_op", pa.array(np.full(len(table), op, np.int64)))
-        for op, table in ((-1, before), (1, after))
-    ]
-    added = pa.concat_tables(marked).group_by(names).aggregate([("_op", "sum")])
-    weights = added.column("_op_sum").to_numpy()
-    rows = added.select(names).cast(before.schema)
-    return ChangeTables(rows.filter(pa.array(weights < 0)), rows.filter(pa.array(weights > 0)))
+    return net_of(before, after)
 
 
 def combined_frame(frame: DataFrame, op: str) -> DataFrame:
     """The rows of a head from those of its parts, by Spark; a sum that its type does not hold is an error."""
     from pyspark.sql import functions as f
 
+    # By names of its own: those of columns may differ in case alone, which Spark takes for the same.
+    names, kind = frame.columns, frame.schema.fields[-1].dataType
+    frame = frame.toDF(*(f"c{i}" for i in range(len(names))))
     *keys, value = frame.columns
-    kind = frame.schema[value].dataType
     exact = f.sum(f.col(value).cast("decimal(38, 0)")) if kind.typeName() == "long" else f.sum(f.col(value))
     if op != "sum":
         exact = getattr(f, op)(f.col(value))
     added = frame.groupBy(*keys).agg(exact.alias(value), f.count(f.lit(1)).alias("_rows"))
-    return added.where(f.col("_rows") > 0).select(*keys, f.col(value).cast(kind).alias(value))
+    return added.where(f.col("_rows") > 0).select(*keys, f.col(value).cast(kind)).toDF(*names)
 
 
 def frame_change(before: DataFrame, after: DataFrame) -> DataFrame:

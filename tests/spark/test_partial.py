@@ -177,7 +177,7 @@ def test_a_batch_whose_sums_only_together_leave_their_type_is_refused(tmp_path: 
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
-def test_spark_adds_parts_up(spark, tmp_path) -> None:
+def test_spark_adds_parts_up(spark: Any, tmp_path: Path) -> None:
     from spark_bridge import SparkQuery
 
     text = ".decl e(x:number, y:number) t[] = sum y : { e(_, y) }. n[y] = count : { e(_x, y), e(y, _) }."
@@ -196,3 +196,55 @@ def test_spark_adds_parts_up(spark, tmp_path) -> None:
     after = next(iter(db["t"]))
     expected = {(*before, -1), (*after, 1)} if before != after else set()
     assert {tuple(row) for row in query.delta("t", 0).collect()} == expected
+
+
+@pytest.mark.parametrize(
+    "head", ["t(x:number, _op_sum:number) -> X:number", "t(moved:number, k0:number) -> sum:number"]
+)
+def test_columns_may_be_called_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    """Also by names that look like those by which parts and changes are put together."""
+    monkeypatch.setattr("spark_bridge.planner.SPARED", 0.0)  # parts, though they spare next to no rows here
+    text = f".decl e(_op_sum:number, y:number) .decl {head}  t[x, y] = count : {{ e(k, x), e(k, y) }}."
+    db, rows = lftj.Database(text), [(i % 7, i % 3) for i in range(40)]
+    db.load("e", rows)
+    before = set(db["t"])
+    with LocalQuery.create(text, {"e": rows}, processes=2) as query:
+        query.apply({"e": [(0, 0, -1), (3, 9, 1)]}, batch_id="1")
+        query.apply({"e": [(3, 9, -1), (4, 8, 1)]}, batch_id="2")
+        with db.transaction() as tx:
+            tx.erase("e", [(0, 0)])
+            tx.insert("e", [(4, 8)])
+        after = set(db["t"])
+        assert rows_of(query.delta("t", 0)) == {(*r, -1) for r in before - after} | {(*r, 1) for r in after - before}
+        assert rows_of(query.delta("e", 0)) == {(0, 0, -1), (4, 8, 1)}
+
+
+@pytest.mark.spark
+@pytest.mark.jit_only
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("op", ["count", "max n"])
+def test_spark_adds_up_columns_that_differ_in_case_alone(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, op: str
+) -> None:
+    from spark_bridge import SparkQuery
+
+    monkeypatch.setattr("spark_bridge.planner.SPARED", 0.0)  # parts, though they spare next to no rows here
+    monkeypatch.setattr("spark_bridge.spark.SMALL_BYTES", -1)  # put together by Spark
+    text = f""".decl e(a:number, A:number, n:number) .decl c(x:number, X:number) -> y:number
+    c[x, X] = {op} : {{ e(k, x, n), e(k, X, _) }}."""
+    rows = [(i % 7, i % 3, i % 5) for i in range(40)]
+    db = lftj.Database(text)
+    db.load("e", rows)
+    before = set(db["c"])
+    frame = spark.createDataFrame(rows, "x long, y long, z long")
+    query = SparkQuery.create(spark, text, {"e": frame}, checkpoint=tmp_path / "q", partitions=2)
+    assert query._query.in_parts("c", 0)
+    assert {tuple(row) for row in query.result("c").collect()} == before
+    assert query.result("c").columns == ["x", "X", "y"]
+    query.apply({"e": spark.createDataFrame([(1, 7, 7, 1)], "x long, y long, z long, _op long")}, batch_id="b")
+    with db.transaction() as tx:
+        tx.insert("e", [(1, 7, 7)])
+    after = set(db["c"])
+    changed = {(*r, -1) for r in before - after} | {(*r, 1) for r in after - before}
+    assert {tuple(row) for row in query.delta("c", 0).collect()} == changed
+    query.close()
