@@ -9,7 +9,7 @@ import pyarrow as pa
 from lftj import arguments
 from lftj.errors import UnknownRelationError
 from lftj.values.schema import Schema
-from spark_bridge.bridge_errors import StateError
+from spark_bridge.bridge_errors import BatchError, StateError
 from spark_bridge.change_tables import ChangeTables, net
 from spark_bridge.keys import arrow_schema
 from spark_bridge.partition_state import PartitionState
@@ -125,4 +125,15 @@ def known_relation(plan: StagedPlan, name: str) -> None:
             f"`{name}` has no effect on any output",
             why="it is derived, and nothing that was asked for reads it",
             remedy=f"create the query with `{name}` among its outputs",
+        )
+
+
+def takes_facts(plan: StagedPlan, name: str) -> None:
+    """A `BatchError` for a head that partitions keep in parts: a fact is a whole value."""
+    if any(pattern.kind == PART for stage in plan.stages for pattern in stage.patterns(name)):
+        raise BatchError(
+            f"`{name}` is kept in parts, and takes no facts",
+            why="each partition has its part of a group's value, and a fact is the whole of it; nothing was changed",
+            remedy=f"give the facts to a relation of their own, and derive `{name}` from it by a rule more; or create "
+            f"the query with a fact of `{name}`, and its groups are kept whole",
         )

@@ -32,7 +32,7 @@ import lftj
 from lftj import arguments
 from lftj.language.options import VALUES
 from lftj.values.schema import Schema
-from spark_bridge.answering import Answering, known_relation
+from spark_bridge.answering import Answering, known_relation, takes_facts
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.estimates import ChosenBy, Estimate, estimate_of, layout_body
 from spark_bridge.ingest import digest, stage
@@ -223,6 +223,8 @@ class Partitioned(Answering):
             known = self.checkpoint.batch(batch_id)
             if known is not None:
                 return _again(known, content)
+            for name in changes:
+                takes_facts(layout.plan, name)
             partitions = self.state.partitions(version)
             try:
                 results = self.requests.staged("apply", version, layout.plan, partitions, journal=segments)

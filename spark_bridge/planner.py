@@ -26,13 +26,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
-from lftj.language import Apply, BodyAtom, CheckedProgram, Clause, check, parse
+from lftj.language import Apply, BodyAtom, CheckedProgram, Clause
 from lftj.language.clause import INTERNAL, Term
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.clause_terms import Same, equalities, is_zero_without, shown
 from spark_bridge.plan import ALL, ONE, PART, Copy, PartitionPlan, Pattern, PlanStep
+from spark_bridge.program_checks import checked, with_facts
 from spark_bridge.refusals import Refusal, plan_error
 
 # Rows by which the parts of an aggregate must lessen what a partition holds to be kept where whole groups could be.
@@ -70,39 +71,10 @@ def make_plan(
     return plan
 
 
-def checked(text: str, outputs: Sequence[str] | None, replicate: Sequence[str]) -> tuple[CheckedProgram, list[str]]:
-    """A program, and those of the relations to be asked for that rules derive. Raises what `make_plan` does."""
-    program = check(parse(text))
-    for name, schema in program.schemas.items():
-        if schema.bag or schema.key:
-            raise PlanError(
-                f"`{name}` {'is a bag' if schema.bag else 'has a primary key'}, which partitions do not have",
-                why="copies are counted, and keys compared, within one database",
-                remedy="declare it without `bag` and `primary-key`, as a set or a functional predicate",
-            )
-        if schema.constraint:
-            raise PlanError(
-                f"`{name}` must be {schema.constraint}, which no partition can tell",
-                why="a constraint refuses commits by all that they would derive, and a partition derives its part",
-                remedy=f"declare `{name}` without `empty` and ask for its rows, or use lftj.Database, on one machine",
-                relation=name,
-            )
-    heads = list(dict.fromkeys(c.head for c in program.clauses if not c.head.startswith(INTERNAL)))
-    asked = list(dict.fromkeys(d.relation for d in program.directives if d.kind == "output"))
-    chosen = list(outputs) if outputs is not None else asked or heads
-    for name in (*chosen, *replicate):
-        if name not in program.schemas:
-            raise PlanError(
-                f"there is no relation `{name}`",
-                why="the program neither declares nor derives it",
-                remedy="name a relation of the program",
-            )
-    return program, [name for name in dict.fromkeys(chosen) if name in heads]
-
-
 class Planner:
     """Finds copies for the relations of one stage.
 
+    `rows`: how many of each given relation, and of each head that facts are given of, whose groups are kept whole.
     `staged`: of several. `given`: those of earlier stages, which it is sent. `waiting`: those that only a later stage
     is sent. `sent_parts`: the aggregates whose parts are sent on; `sent`: the rules' halves that are, which no stage
     derives again. `small`: those of one row at most, as they have no key, and what is derived from rows of these alone.
@@ -124,6 +96,7 @@ class Planner:
     ) -> None:
         self.program, self.second, self.rows, self.partitions = program, second, rows, partitions
         self.staged, self.given, self.waiting, self.sent_parts = staged, given, waiting, sent_parts
+        self.with_facts = with_facts(program, rows)
         self.clauses: dict[str, list[Clause]] = {}
         for clause in program.clauses:
             self.clauses.setdefault(clause.head, []).append(clause)
@@ -216,6 +189,8 @@ class Planner:
 
     def _part(self, clause: Clause, pattern: Pattern) -> PlanStep:
         """A count or sum over the bindings of a partition, and what only copies it or is 0 without it."""
+        if clause.head in self.with_facts:
+            raise Refusal(clause, "facts of it are given, which are whole values and no parts")
         if sum(not is_zero_without(other) for other in self.clauses[clause.head]) > 1:
             raise Refusal(clause, "several rules derive it, and parts of their values may not be compared")
         if clause.aggregate is None:

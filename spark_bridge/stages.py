@@ -21,7 +21,8 @@ from lftj.language.clause import owner
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.cut import by_bindings, by_rows, in_parts
 from spark_bridge.plan import ALL, ONE, PART, Exchange, PartitionPlan, Pattern, StagedPlan
-from spark_bridge.planner import SPARED, Planner, checked, make_plan
+from spark_bridge.planner import SPARED, Planner, make_plan
+from spark_bridge.program_checks import checked, with_facts
 from spark_bridge.refusals import Refusal
 
 
@@ -205,13 +206,13 @@ class _Stager:
         return [clause for clause in self.program.clauses if clause.head == name]
 
     def _complete(self) -> set[str]:
-        """What has to be derived with whole groups: rules that are needed read it."""
+        """What has to be derived with whole groups: rules that are needed read it, or it has facts besides."""
         found, waiting = set[str](), list(self.outputs)
         while waiting:
             for read in self._reads(waiting.pop()) - found:
                 found.add(read)
                 waiting.append(read)
-        return found - set(self.parts.values())
+        return (found | with_facts(self.program, self.rows)) - set(self.parts.values())
 
     # -- cutting ------------------------------------------------------------------------------------------------------
 

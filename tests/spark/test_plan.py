@@ -145,6 +145,23 @@ def test_constraints_are_refused() -> None:
     assert caught.value.relation == "bad"
 
 
+@pytest.mark.parametrize("column", ["_op", "_unit", "_OP", "_Unit"])
+def test_columns_that_tables_of_rows_have_besides_are_refused(column: str) -> None:
+    for text, name in (
+        (f".decl g(x:number, {column}:number)  t(x) :- g(x, _).", "g"),
+        (f".decl j({column}:number, x:number)  j(x, y) :- e(x, y), e(x, _).", "j"),
+        (f".decl f(x:number) -> {column}:number  t(x) :- e(x, _), f(x, _).", "f"),
+        (f"j(x, {column}) :- e(x, {column}), e({column}, x).", "j"),
+        (f"t(x, s) :- e(x, _), s = sum {column} : {{ e(x, {column}) }}.", ""),
+    ):
+        if not name:  # what is not a column has any name
+            copies(text)
+            continue
+        with pytest.raises(PlanError, match=f"`{name}` has a column `{column}`") as caught:
+            copies(text)
+        assert "another name" in caught.value.remedy
+
+
 def test_outputs_are_those_of_the_directives() -> None:
     text = ".output t  m(x, y) :- e(x, y). t(x) :- m(x, _). u(x + 1) :- e(x, _)."
     assert set(make_plan(BASE + text).outputs) == {"t", "e", "s", "price"}
