@@ -64,101 +64,107 @@ def split_text(clause: Clause) -> TextSplit | None:
 
 
 def _made(clause: Clause) -> TextSplit | None:
-    steps = [c for c in clause.compares if _needs_step(c)]
-    in_head = [term for term in clause.head_args if computes_text(term)]
-    if not steps and not in_head:
+    in_head = any(computes_text(term) for term in clause.head_args)
+    if not in_head and not any(_needs_step(c) for c in clause.compares):
         return None
-    plain = [c for c in clause.compares if not _needs_step(c)]
-    atoms = list(clause.atoms)
-    waiting: list[BodyAtom] = []
-    computed: dict[str, tuple[Var, Term]] = {}
-    filters: list[Compare] = []
+    return _Splitting(clause).split()
 
-    def bound_by(chosen: Sequence[BodyAtom]) -> set[str]:
+
+class _Splitting:
+    """How a clause is split: into which part its atoms go, and what the step between computes.
+
+    `atoms` bind, with the `plain` comparisons, what the step needs; those `waiting` hold a variable that it computes,
+    and are joined after it.
+    """
+
+    def __init__(self, clause: Clause) -> None:
+        self.clause = clause
+        self.plain = [c for c in clause.compares if not _needs_step(c)]
+        self.atoms, self.waiting = list(clause.atoms), list[BodyAtom]()
+        self.computed: dict[str, tuple[Var, Term]] = {}
+
+    def split(self) -> TextSplit:
+        """The clause in two."""
+        clause = self.clause
+        left = [c for c in clause.compares if _needs_step(c) and not self._defines(c)]
+        bound = self._bound_by(self.atoms)
+        ready = bound | set(self.computed)
+        filters = [c for c in left if _names(c.left, c.right) <= ready]
+        later = [c for c in left if c not in filters]
+        early = [c for c in self.plain if _names(c.left, c.right) <= bound]
+        head = tuple(self._shown(term, bound) for term in clause.head_args)
+        kept = [var for var in clause.variables() if var.name in bound]
+        columns = [*kept, *(var for var, _ in self.computed.values())]
+        between = INNER
+        while any(atom.predicate == between for atom in clause.atoms):  # the clause is itself the outer part of another
+            between += INNER
+        # A negated atom goes where its variables are bound first.
+        negated = [atom for atom in clause.negated if _names(*atom.args) <= bound]
+        inner = Clause(
+            between,
+            tuple(kept),
+            tuple(self.atoms),
+            tuple(early),
+            clause.span,
+            clause.text,
+            clause.rule,
+            negated=tuple(negated),
+        )
+        outer = Clause(
+            clause.head,
+            head,
+            (BodyAtom(between, tuple(columns)), *self.waiting),
+            (*(c for c in self.plain if c not in early), *later),
+            clause.span,
+            clause.text,
+            clause.rule,
+            negated=tuple(atom for atom in clause.negated if atom not in negated),
+            aggregate=clause.aggregate,
+        )
+        schema = Schema(between, tuple(Column(v.name, v.type) for v in columns))
+        return TextSplit(inner, tuple(self.computed.values()), tuple(filters), schema, outer)
+
+    def _bound_by(self, chosen: Sequence[BodyAtom]) -> set[str]:
         """Variables that `chosen` and the plain equations over them bind."""
-        names = {v.name for atom in chosen for arg in atom.args for v in variables_of(arg)}
-        grew = True
+        names, grew = {name for atom in chosen for name in _names(*atom.args)}, True
         while grew:
-            grew = False
-            for c in plain:
+            before = len(names)
+            for c in self.plain:
                 for side, other in ((c.left, c.right), (c.right, c.left)):
-                    if (
-                        c.op == "="
-                        and isinstance(side, Var)
-                        and side.name not in names
-                        and names >= {v.name for v in variables_of(other)}
-                    ):
+                    if c.op == "=" and isinstance(side, Var) and names >= _names(other):
                         names.add(side.name)
-                        grew = True
+            grew = len(names) > before
         return names
 
-    def define(c: Compare) -> bool:
+    def _defines(self, c: Compare) -> bool:
         """Take `c` as the definition of a variable if the atoms that do not hold it can compute it now."""
         for side, other in ((c.left, c.right), (c.right, c.left)):
-            if c.op != "=" or not isinstance(side, Var) or side.name in computed:
+            if c.op != "=" or not isinstance(side, Var) or side.name in self.computed:
                 continue
-            needs = {v.name for v in variables_of(other)}
-            rest = [a for a in atoms if side.name not in {v.name for arg in a.args for v in variables_of(arg)}]
-            known = bound_by(rest)
+            rest = [atom for atom in self.atoms if side.name not in _names(*atom.args)]
+            known = self._bound_by(rest)
             # What was computed before must not lose the atoms that bind its arguments.
-            for _, term in computed.values():
-                needs |= {v.name for v in variables_of(term)}
+            needs = _names(other, *(term for _, term in self.computed.values()))
             if side.name not in known and needs <= known:
-                waiting.extend(a for a in atoms if a not in rest)
-                atoms[:] = rest
-                computed[side.name] = (side, other)
+                self.waiting += (atom for atom in self.atoms if atom not in rest)
+                self.atoms = rest
+                self.computed[side.name] = (side, other)
                 return True
         return False
 
-    left = [c for c in steps if not define(c)]
-    names = bound_by(atoms)
-    later: list[Compare] = []
-    for c in left:
-        ready = {v.name for term in (c.left, c.right) for v in variables_of(term)} <= names | set(computed)
-        (filters if ready else later).append(c)
-    inner_plain = [c for c in plain if {v.name for t in (c.left, c.right) for v in variables_of(t)} <= names]
-    outer_plain = [c for c in plain if c not in inner_plain]
-    types = {v.name: v for v in clause.variables()}
-    head: list[Term] = []
-    for term in clause.head_args:
-        if computes_text(term) and {v.name for v in variables_of(term)} <= names | set(computed):
-            name = f"·{len(computed)}"
-            while name in types:  # the first of two splits
-                name += "·"
-            computed[name] = (Var(name, term.type), term)
-            head.append(Var(name, term.type))
-        else:
-            head.append(term)
-    kept = [types[name] for name in types if name in names]
-    columns = [*kept, *(var for var, _ in computed.values())]
-    between = INNER
-    while any(atom.predicate == between for atom in clause.atoms):  # the clause is itself the outer part of another
-        between += INNER
-    schema = Schema(between, tuple(Column(v.name, v.type) for v in columns))
-    # A negated atom goes where its variables are bound first.
-    early = [a for a in clause.negated if {v.name for arg in a.args for v in variables_of(arg)} <= names]
-    inner = Clause(
-        between,
-        tuple(kept),
-        tuple(atoms),
-        tuple(inner_plain),
-        clause.span,
-        clause.text,
-        clause.rule,
-        negated=tuple(early),
-    )
-    outer = Clause(
-        clause.head,
-        tuple(head),
-        (BodyAtom(between, tuple(columns)), *waiting),
-        (*outer_plain, *later),
-        clause.span,
-        clause.text,
-        clause.rule,
-        negated=tuple(a for a in clause.negated if a not in early),
-        aggregate=clause.aggregate,
-    )
-    return TextSplit(inner, tuple(computed.values()), tuple(filters), schema, outer)
+    def _shown(self, term: Term, bound: set[str]) -> Term:
+        """A term of the head in the outer part: a variable that the step computes, if it can."""
+        if not computes_text(term) or not _names(term) <= bound | set(self.computed):
+            return term
+        name, taken = f"·{len(self.computed)}", {var.name for var in self.clause.variables()}
+        while name in taken:  # the first of two splits
+            name += "·"
+        self.computed[name] = (Var(name, term.type), term)
+        return Var(name, term.type)
+
+
+def _names(*terms: Term | None) -> set[str]:
+    return {v.name for term in terms for v in variables_of(term)}
 
 
 def parts_of(clause: Clause) -> Iterator[Clause]:
