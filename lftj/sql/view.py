@@ -44,9 +44,9 @@ class Rows:
 
     @staticmethod
     def of(name: str, columns: tuple[OutputColumn, ...], *, bag: bool, key: tuple[int, ...] | None = None) -> Rows:
-        """A relation with at most one key besides that of all columns."""
-        keys = (frozenset(range(len(columns)) if key is None else key),)
-        return Rows(name, columns, bag, keys)
+        """A relation with at most one key besides that of all columns; a column of null alone tells no rows apart."""
+        places = range(len(columns)) if key is None else key
+        return Rows(name, columns, bag, (frozenset(at for at in places if not columns[at].untyped),))
 
 
 @dataclass(frozen=True, slots=True)
