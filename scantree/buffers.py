@@ -228,7 +228,15 @@ def share_dirs(space, root, shape, work, lo, hi):
     state[N_TOPS] = t + width
 
 
-def tops_for(shape: Shape, m: int, dirs: int) -> int:
+@kernel
+def touched(shape, m, dirs, pages):
+    """(row pages, directory pages) that may be made by `m` changes to a version of so many."""
+    rows = 3 * min(m, pages) + (2 * m >> shape.page_bits) + 4
+    return rows, min(rows, 3 * dirs + (2 * rows >> shape.dir_bits) + 4)
+
+
+@kernel
+def tops_for(shape, m, dirs):
     """Directory pages that the next version may have, after `m` changes to one with `dirs` of them.
 
     Every touched directory page may split (full ones do so at a single new page), and a run of touched ones is cut

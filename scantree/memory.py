@@ -12,6 +12,8 @@ the allocator's own state:
     heap[TOP]      first grain never handed out (grain 0 is never used: reference 0 means "none")
     heap[LIMIT]    one past the last grain that may be handed out
     heap[USED]     grains in live pages
+    heap[MOST]     grains that may be in live pages: the arena's limit
+    heap[EASY]     TOP up to which kernels may hand out without asking `Arena.room`
     heap[FREE + c] first page of the free list of size class c; each free page holds the next one in its first word
 
 Size classes are exact up to `LARGE` grains and powers of two above (only roots of very large relations get there).
@@ -32,7 +34,6 @@ import platform
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,12 +43,15 @@ from scantree._jit import kernel, prefetch
 from scantree.crew import Crew
 from scantree.layout import DIRS, HEADER, ROOM, Shape, dir_count, dir_of, dir_words, page_words, root_words
 from scantree.locks import Lock, LostLockError
+from scantree.packed import PackedArguments, counts_at, table_at, words_at
 
 GRAIN = 64
 LARGE = 2048
 # Words of a cache line, and of the next free page that are asked for ahead (more lines than that are dropped).
 LINE, AHEAD = 8, 768
-TOP, LIMIT, USED, FREE = 0, 1, 2, 8
+TOP, LIMIT, USED, MOST, EASY, FREE = 0, 1, 2, 3, 4, 8
+# Words in use from which pages of the system are large.
+_LARGE_FROM = 1 << 20
 CLASSES = LARGE + 64
 # Columns of the versions that are dropped together, and how many are in a call.
 ROOT, PACKED = 0, 1
@@ -86,12 +90,6 @@ class Size(NamedTuple):
         return self.pages * (each if each < LARGE else 1 << (each - 1).bit_length())
 
 
-@lru_cache(1 << 10)  # updates of few rows want the same again and again
-def grains_of(wanted: tuple[Size | int, ...]) -> int:
-    """Grains that all the wanted pages take together."""
-    return sum(size.grains if isinstance(size, Size) else size // GRAIN + 1 for size in wanted)
-
-
 @kernel
 def size_class(grains):
     """(class, grains rounded up to it) of a page of `grains` grains."""
@@ -101,6 +99,18 @@ def size_class(grains):
     while (1 << bits) < grains:
         bits += 1
     return LARGE + bits, 1 << bits
+
+
+@kernel
+def grains_for(words):
+    """Grains that a page of so many words takes."""
+    return size_class(max(1, (words + GRAIN - 1) // GRAIN))[1]
+
+
+@kernel
+def has_room(heap, grains):
+    """Whether so many grains may be handed out; False, too, where `Arena.room` has to see to something before."""
+    return heap[USED] + grains <= heap[MOST] and heap[TOP] + grains <= heap[EASY]
 
 
 @kernel
@@ -170,8 +180,9 @@ def drop(space, root, shape):
 
 
 @kernel
-def drop_all(space, waiting):
-    """Drop the versions of `waiting` int64[n, 2], up to the first row without a ROOT; these become 0."""
+def drop_all(packed):
+    """Drop versions, up to the first row without a ROOT; these become 0. `packed`: the heap, and them, int64[n, 2]."""
+    space, waiting = Heap(words_at(packed, 0), counts_at(packed, 1), words_at(packed, 2)), table_at(packed, 3)
     for i in range(len(waiting)):
         root, word = waiting[i, ROOT], waiting[i, PACKED]
         if root == 0:
@@ -248,12 +259,25 @@ class Arena:
         self.touched = 0
         self.gone: deque[tuple[int, int]] = deque()
         self._going, self._sweeping = np.zeros((AT_ONCE, 2), np.int64), False
+        self._packed_going = PackedArguments(*self.space, self._going)
         self._dropped: deque[Callable[[], None]] = deque()
         self._reserved = min(size // (8 * GRAIN), counted // 4)
-        self.limit = limit
         heap = self.space.heap
         heap[TOP] = 1
         heap[LIMIT] = self._reserved
+        heap[EASY] = min(self._reserved, _LARGE_FROM // GRAIN)
+        self.limit = limit
+
+    @property
+    def limit(self) -> int | None:
+        """The most bytes of pages in use; None: as many as were reserved."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int | None) -> None:
+        self._limit = limit
+        self._cap = self._reserved * GRAIN * 8 if limit is None else min(self._reserved * GRAIN * 8, limit)
+        self.space.heap[MOST] = self._cap // (GRAIN * 8)
 
     @property
     def used(self) -> int:
@@ -265,26 +289,23 @@ class Arena:
 
         An int asks for that many words in pages of any size.
         """
-        self.room_for(grains_of(wanted), wanted)
-
-    def room_for(self, grains: int, wanted: Sequence[Size | int]) -> None:
-        """As `room`; `grains`: of all the wanted pages."""
         if self.gone or self._dropped or self._sweeping:
             self.collect()
         heap = self.space.heap
+        grains = sum(size.grains if isinstance(size, Size) else size // GRAIN + 1 for size in wanted)
         used, top = int(heap[USED]), int(heap[TOP])
-        cap = self._reserved * GRAIN * 8 if self.limit is None else min(self._reserved * GRAIN * 8, self.limit)
-        if (used + grains) * GRAIN * 8 > cap:
-            raise ArenaFullError((used + grains) * GRAIN * 8, cap)
+        if (used + grains) * GRAIN * 8 > self._cap:
+            raise ArenaFullError((used + grains) * GRAIN * 8, self._cap)
         if top + grains > self._reserved:
             # The last of the reservation has been handed out before: what comes now must fit into free pages.
             fresh = grains - self._free_grains([size for size in wanted if isinstance(size, Size)])
             if top + fresh > self._reserved:
                 raise ArenaFullError((top + fresh) * GRAIN * 8, self._reserved * GRAIN * 8)
-        elif not self._huge and (top + grains) * GRAIN > 1 << 20:
+        elif not self._huge and (top + grains) * GRAIN > _LARGE_FROM:
             # Large pages halve the cost of random opens on big relations; small databases keep small pages and a small
             # footprint.
             self._huge = True
+            heap[EASY] = self._reserved
             if hasattr(mmap, "MADV_HUGEPAGE"):
                 self._mapping.madvise(mmap.MADV_HUGEPAGE)
 
@@ -316,12 +337,12 @@ class Arena:
         gone, going = self.gone, self._going
         with self.lock:
             if self._sweeping:
-                drop_all(self.space, going)  # what a call that was interrupted had taken out
+                drop_all(self._packed_going.words)  # what a call that was interrupted had taken out
             self._sweeping = True
             while gone:
                 for i in range(min(AT_ONCE, len(gone))):
                     going[i, ROOT], going[i, PACKED] = gone.popleft()
-                drop_all(self.space, going)
+                drop_all(self._packed_going.words)
             self._sweeping = False
             while self._dropped:
                 self._dropped.popleft()()

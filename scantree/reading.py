@@ -40,6 +40,11 @@ class Reading:
         return int(self.store.arena.space.mem[self.root + PAGES])
 
     @property
+    def dirs(self) -> int:
+        """Number of directory pages."""
+        return int(self.store.arena.space.mem[self.root + DIRS])
+
+    @property
     def fill(self) -> float:
         """Rows per row of page space, 0 to 1."""
         return self.count() / max(1, self.pages << self.store.shape.page_bits)
@@ -49,8 +54,7 @@ class Reading:
 
         Pages shared with other versions count in each.
         """
-        dirs = int(self.store.arena.space.mem[self.root + DIRS])
-        return sum(size.grains for size in self.store._sizes(self.pages, dirs, dirs)) * GRAIN * 8
+        return sum(size.grains for size in self.store._sizes(self.pages, self.dirs, self.dirs)) * GRAIN * 8
 
     def begin(self) -> int:
         """Position of the first row (or the end)."""

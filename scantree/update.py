@@ -32,6 +32,8 @@ from scantree.buffers import (
     renew_page,
     share_dirs,
     share_pages,
+    tops_for,
+    touched,
 )
 from scantree.layout import (
     DIRS,
@@ -44,16 +46,20 @@ from scantree.layout import (
     copy,
     dir_count,
     dir_of,
+    dir_words,
     last_at_most,
+    page_words,
     root_words,
 )
-from scantree.memory import Heap, allocate
+from scantree.memory import Heap, allocate, grains_for, has_room
 from scantree.packed import counts_at, table_at, words_at
 from scantree.probe import AHEAD, ERASED, INSERTED, NOTHING, ask_for, probe
 from scantree.scan import fold_root
 
 # As few of them as may be, for whoever allocates from the arena itself.
 ANY = np.iinfo(np.int64).min
+# No root: nothing was done.
+NO_ROOM = -1
 
 
 @kernel
@@ -236,10 +242,30 @@ def update(space, root, shape, batch, ops, verdict, work):
 
 
 @kernel
-def update_packed(packed, root, batch, ops, verdict):
-    """`update`, with what `Store.prepare` packed: the heap, the work arrays and the shape."""
+def grains_wanted(shape, m, dirs, pages):
+    """Grains that may be handed out for `m` changes to a version of so many pages."""
+    rows, directories = touched(shape, m, dirs, pages)
+    room = 4
+    while room < dirs + directories:
+        room *= 2
+    made = rows * grains_for(page_words(shape)) + directories * grains_for(dir_words(shape))
+    return made + grains_for(root_words(shape, room))
+
+
+@kernel
+def update_packed(packed, root, batch, ops, verdict, sure):
+    """`update`, with what `Store.prepare` packed: the heap, the work arrays and the shape.
+
+    Unless the caller is `sure` of that, looks first whether there are room and scratch for it: NO_ROOM if not.
+    """
     space = Heap(words_at(packed, 0), counts_at(packed, 1), words_at(packed, 2))
     work = (table_at(packed, 3), table_at(packed, 4), table_at(packed, 5), words_at(packed, 6))
     of = words_at(packed, 7)
     shape = Shape(of[0], of[1], of[2], of[3], of[4], of[5], of[6])
+    if not sure:
+        m, dirs = batch.shape[1], space.mem[root + DIRS]
+        if work[2].shape[1] < tops_for(shape, m, dirs):
+            return NO_ROOM
+        if not has_room(space.heap, grains_wanted(shape, m, dirs, space.mem[root + PAGES])):
+            return NO_ROOM
     return update(space, root, shape, batch, ops, verdict, work)

@@ -89,16 +89,10 @@ class Changes(NamedTuple):
 
 
 class UpdateBuffers(NamedTuple):
-    """What an update writes in, and the pages it may need, for so many changes to a version of so many pages (`asked`).
+    """What an update writes in: `work` as of `buffers.scratch`; `packed`: that, with the heap and the shape."""
 
-    `work`: as of `buffers.scratch` · `packed`: that, with the heap and the shape · `sizes`, of so many `grains`.
-    """
-
-    asked: tuple[int, int, int]
     work: _buffers.Work
     packed: PackedArguments
-    sizes: tuple[Size, Size, Size]
-    grains: int
 
 
 class Store:
@@ -197,25 +191,16 @@ class Store:
             if shape.folds:
                 _scan.fold_version(space.mem, version.root, shape)
 
-    def prepare(self, m: int, dirs: int, pages: int) -> UpdateBuffers:
-        """What an update of `m` changes to a version with such pages writes in and needs.
+    def prepare(self, m: int, dirs: int) -> UpdateBuffers:
+        """What an update of `m` changes to a version with so many directory pages writes in.
 
         Kept for the next update: whoever holds the arena's lock has it.
         """
-        prepared, asked = self._prepared, (m, dirs, pages)
-        if prepared is None or prepared.asked != asked:
-            shape = self.shape
-            touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
-            touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
-            if prepared is None or prepared.work[2].shape[1] < _buffers.tops_for(shape, m, dirs):
-                work = _buffers.scratch(shape, m, dirs)
-                words = PackedArguments(*self.arena.space, *work, np.array(shape, np.int64))
-            else:
-                work, words = prepared.work, prepared.packed
-            sizes = self._sizes(touched, touched_dirs, dirs + touched_dirs)
-            self._prepared = prepared = UpdateBuffers(asked, work, words, sizes, _memory.grains_of(sizes))
-        # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
-        prepared.work[3][_buffers.MADE] = 0
+        prepared, shape = self._prepared, self.shape
+        if prepared is None or prepared.work[2].shape[1] < _buffers.tops_for(shape, m, dirs):
+            work = _buffers.scratch(shape, m, dirs)
+            words = PackedArguments(*self.arena.space, *work, np.array(shape, np.int64))
+            self._prepared = prepared = UpdateBuffers(work, words)
         return prepared
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
@@ -290,23 +275,35 @@ class Version(Reading):
 
     def _next(self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]) -> Version:
         """The version after `batch` int64[cols, m], m > 0, in key order; `verdicts` int8[m] are written."""
-        store, space, m = self.store, self.store.arena.space, len(ops)
-        dirs, pages = int(space.mem[self.root + DIRS]), int(space.mem[self.root + PAGES])
-        store.arena.touched += m
-        with store.arena.lock:
-            if m >= _parts.LEAST and store.arena.crew is not None:
-                made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, store.arena.crew)
+        store, arena, m = self.store, self.store.arena, len(ops)
+        arena.touched += m
+        with arena.lock:
+            if m >= _parts.LEAST and arena.crew is not None:
+                made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, arena.crew)
                 if made:
                     return self if made == self.root else Version(store, made)
-            prepared = store.prepare(m, dirs, pages)
-            store.arena.room_for(prepared.grains, prepared.sizes)
+            if arena.gone:
+                arena.collect()
+            prepared = store._prepared or store.prepare(m, 0)
+            # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
+            prepared.work[3][_buffers.MADE] = 0
             try:
-                root = int(_update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts))
+                root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, False)
+                if root == _update.NO_ROOM:
+                    prepared = self._with_room(m)
+                    root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, True)
             except BaseException:  # Ctrl-C while the kernel ran is raised here
                 if made := int(prepared.work[3][_buffers.MADE]):
-                    _memory.drop(space, made, store.shape)
+                    _memory.drop(arena.space, made, store.shape)
                 raise
         return self if root == self.root else Version(store, root)
+
+    def _with_room(self, m: int) -> UpdateBuffers:
+        """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`."""
+        store, dirs = self.store, self.dirs
+        rows, directories = _buffers.touched(store.shape, m, dirs, self.pages)
+        store.arena.room(*store._sizes(rows, directories, dirs + directories))
+        return store.prepare(m, dirs)
 
     def _amended(
         self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import mmap
 import os
 import weakref
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scantree import memory
+from scantree import buffers, memory, update
 from scantree.check import check_arena
 from scantree.memory import GRAIN, LARGE, LIMIT, TOP, Arena, ArenaFullError, Size
+from scantree.scan import Monoid, Scan
 from scantree.version import Store, Version
 
 SMALL = 1 << 20
@@ -24,6 +26,8 @@ SMALL = 1 << 20
 allocate: Any = memory.allocate
 release: Any = memory.release
 size_class: Any = memory.size_class
+touched: Any = buffers.touched
+grains_wanted: Any = update.grains_wanted
 
 
 @pytest.fixture
@@ -320,6 +324,32 @@ def test_sizes_are_counted_as_they_are_handed_out(grains: int) -> None:
     assert Size(3, grains * GRAIN).grains == 3 * rounded >= 3 * grains
     assert Size(1, (grains - 1) * GRAIN + 1).grains == rounded
     assert rounded < 2 * grains
+
+
+@pytest.mark.parametrize("scan", [None, Scan(Monoid.COUNT), Scan(Monoid.MAX, 0)])
+@pytest.mark.parametrize(("keys", "values"), [(0, 0), (0, 1), (1, 0), (2, 1), (7, 9)])
+def test_a_kernel_asks_for_what_is_asked_for_from_python(keys: int, values: int, scan: Scan | None) -> None:
+    """A kernel counts the grains of an update by itself, so that most updates need not ask for room."""
+    if scan is not None and scan.monoid != Monoid.COUNT and keys + values == 0:
+        pytest.skip("no column to fold")
+    store = Store(Arena(), keys, values, page_rows=8, dir_rows=4, scan=scan)
+    for m, dirs, pages in itertools.product((1, 3, 100, 5_000), (0, 1, 40, 3_000), (0, 1, 60, 90_000)):
+        rows, directories = touched(store.shape, m, dirs, pages)
+        sizes = store._sizes(rows, directories, dirs + directories)
+        assert grains_wanted(store.shape, m, dirs, pages) == sum(size.grains for size in sizes)
+
+
+def test_kernels_hand_out_no_more_than_the_limit() -> None:
+    """Where the limit is near the kernel leaves it to Python, which says so; and a limit that is lifted is none."""
+    arena = Arena()
+    version = run_of(Store(arena, 1), 0, 1_000)
+    row, one = np.array([[5_000]]), np.ones(1, np.int8)
+    arena.limit = arena.used + GRAIN * 8
+    with pytest.raises(ArenaFullError):
+        version.update(row, one)
+    check_arena(arena, [version])
+    arena.limit = None
+    assert len(version.update(row, one)[0]) == 1_001
 
 
 def test_pages_without_words_have_a_place_too() -> None:
