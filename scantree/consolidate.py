@@ -9,12 +9,18 @@ kept: the caller decides what it means.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from scantree.sort import count_chunks, order_of, sorting
+from scantree._jit import kernel
+from scantree.cursor import find_rows
+from scantree.sort import FEW, count_chunks, order_few, order_of, sorting
+from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
+Kinds = npt.NDArray[np.int8]
 
 
 def consolidated(rows: Rows, weights: Rows) -> tuple[Rows, Rows]:
@@ -53,3 +59,78 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     if repeats:
         first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
     return rows, order, np.flatnonzero(first)
+
+
+@kernel
+def _net_few(given, gone, order, rows, kinds):
+    """`given` int64[k, n] to `rows` in key order, `kinds` -1 for the first `gone`, else 1. Whether some are equal."""
+    repeats = order_few(given, order)
+    for j in range(len(order)):
+        kinds[j] = -1 if order[j] < gone else 1
+        for c in range(len(given)):
+            rows[c, j] = given[c, order[j]]
+    return repeats
+
+
+def net_few(rows: Rows, gone: int) -> tuple[Rows, Kinds] | None:
+    """Few rows int64[k, n] in key order, with -1 for the first `gone`, and 1 for the others; None if some are equal."""
+    n = rows.shape[1]
+    made, kinds = np.empty(rows.shape, np.int64), np.empty(n, np.int8)
+    return None if _net_few(rows, gone, np.empty(n, np.int64), made, kinds) else (made, kinds)
+
+
+@kernel
+def _count_in(mem, root, shape, rows, weights, order, few, ordered, found, held, given, before, ops):
+    """What counts `rows` int64[k, m] in, with their `weights`; how many distinct ones there are.
+
+    `order`: they are in key order so, or, where they are `few`, it is to be found. Written: `given` int64[k + 1, m],
+    the distinct rows in key order, each with its count then; `before`: its count until now; `ops`: 1, or -1 if the
+    count is 0 then. Scratch: `ordered` int64[k, m], `found` bool[m], `held` int64[1, m].
+    """
+    k, m = rows.shape
+    if few:
+        order_few(rows, order)
+    for j in range(m):
+        for c in range(k):
+            ordered[c, j] = rows[c, order[j]]
+    find_rows(mem, root, shape, ordered, found, held)
+    n = 0
+    for j in range(m):
+        same = n > 0
+        for c in range(k):
+            same &= n > 0 and ordered[c, j] == given[c, n - 1]
+        if not same:
+            for c in range(k):
+                given[c, n] = ordered[c, j]
+            given[k, n] = before[n] = held[0, j]
+            n += 1
+        given[k, n - 1] += weights[order[j]]
+        ops[n - 1] = 1 if given[k, n - 1] != 0 else -1
+    return n
+
+
+class Counted(NamedTuple):
+    """`version`: the next one · `rows` int64[k + 1, n]: what was counted, each row with its count now · `before` it."""
+
+    version: Version
+    rows: Rows
+    before: Rows
+
+
+def count_in(version: Version, rows: Rows, weights: Rows) -> Counted:
+    """Add `weights` int64[m] to the counts of `rows` int64[k, m], in any order, with repeats.
+
+    A count is the one value of the version's rows; a row with a count of 0 is not there.
+    """
+    k, m = rows.shape
+    few = m < FEW
+    order = np.empty(m, np.int64) if few else sorting(rows)[0]
+    scratch = np.empty((k, m), np.int64), np.empty(m, np.bool_), np.empty((1, m), np.int64)
+    given, before, ops = np.empty((k + 1, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int8)
+    store = version.store
+    mem = store.arena.space.mem
+    n = _count_in(mem, version.root, store.shape, rows, weights, order, few, *scratch, given, before, ops)
+    store.arena.touched += m
+    if n < m:
+        given, before, ops = given[:, :n], before[:n], ops[:n]
+    return Counted(version.update(given, ops, in_order=True)[0], given, before)

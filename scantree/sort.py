@@ -53,7 +53,7 @@ def order_of(columns):
 
 
 @kernel
-def _order_few(columns, order):
+def order_few(columns, order):
     """Write to `order` int64[n] what sorts the rows of `columns` int64[k, n], equal ones as given; whether some are."""
     k, n = columns.shape
     repeats = False
@@ -278,7 +278,7 @@ def sorting(keys: Rows) -> tuple[Column, bool]:
     n = keys.shape[1]
     if n < FEW:
         order = np.empty(n, np.int64)
-        return order, bool(_order_few(keys, order))
+        return order, bool(order_few(keys, order))
     low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     _ranges(keys, low, high)
     bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]

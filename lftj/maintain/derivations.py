@@ -39,7 +39,7 @@ from lftj.program.strata import Heads
 from lftj.program.text_split import parts_of
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
-from scantree.consolidate import consolidated, counted
+from scantree.consolidate import count_in, counted
 from scantree.memory import Arena
 from scantree.version import Store, Version
 
@@ -93,18 +93,13 @@ def supported_change(
 
     `old`: the head before; `facts`: its facts after.
     """
-    rows = np.concatenate([*erased, *inserted, fact_change.rows], axis=1)
+    rows = np.ascontiguousarray(np.concatenate([*erased, *inserted, fact_change.rows], axis=1))
     weights = np.zeros(rows.shape[1], np.int64)
     gone = sum([part.shape[1] for part in erased])
     weights[:gone], weights[gone : rows.shape[1] - len(fact_change.kinds)] = -1, 1
-    if len(weights) > 1:
-        rows, weights = consolidated(rows, weights)
-    before = support.values_of(rows)[0]
-    after = before + weights
+    following, counted_rows, before = count_in(support, rows, weights)
+    rows, after = counted_rows[:-1], counted_rows[-1]
     assert not len(after) or int(after.min()) >= 0, "a derivation went that was never counted"
-    moved = weights != 0
-    batch = np.concatenate([rows, after[None, :]]).compress(moved, axis=1)
-    following, _ = support.update(batch, np.where(after[moved] > 0, 1, -1).astype(np.int8), in_order=True)
     was, now = before > 0, after > 0
     if len(old.facts):
         was |= old.facts.contains(rows)

@@ -37,6 +37,7 @@ from lftj.values.schema import Schema
 from lftj.values.symbols import UNKNOWN
 from lftj.values.type_table import in_dictionary, to_stored
 from lftj.values.value_type import Misfit
+from scantree.consolidate import net_few
 from scantree.probe import NOTHING
 from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
 from scantree.version import Changes, Version
@@ -106,14 +107,10 @@ def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Chan
     if len(erased) + len(inserted) == 1 and (rows := (erased or inserted)[0]).shape[1] == 1:
         return Change(rows, _ONE[ERASED if erased else INSERTED])
     gone = sum([rows.shape[1] for rows in erased])
-    come = sum([rows.shape[1] for rows in inserted])
-    if gone + come < FEW:
-        rows = np.concatenate([*erased, *inserted], axis=1)
-        order, repeats = sorting(rows)
-        if not repeats:
-            kinds = np.full(gone + come, INSERTED, np.int8)
-            kinds[:gone] = ERASED
-            return Change(rows.take(order, axis=1), kinds[order])
+    if gone + sum([rows.shape[1] for rows in inserted]) < FEW:
+        few = net_few(np.ascontiguousarray(np.concatenate([*erased, *inserted], axis=1)), gone)
+        if few is not None:
+            return Change(*few)
     return Change(*in_one(_distinct(arity, erased), _distinct(arity, inserted)))
 
 
@@ -212,7 +209,7 @@ def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
         return after, Change.of_update(done)
     runs = [[batches[0]]]
     for batch in batches[1:]:
-        if _together(batch.op) == _together(runs[-1][0].op):
+        if _may_be_one(batch.op) == _may_be_one(runs[-1][0].op):
             runs[-1].append(batch)
         else:
             runs.append([batch])
@@ -225,7 +222,7 @@ def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
     return after if len(change.kinds) else facts, change
 
 
-def _together(op: int) -> int:
+def _may_be_one(op: int) -> int:
     """Batches of which this is equal may be one update."""
     return INSERT if op == ERASE else op
 

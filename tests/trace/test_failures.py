@@ -142,7 +142,7 @@ STEPS: list[tuple[Any, str]] = [
     (Version, "update"),
     (step, "trace_change"),
     (derivations, "change_of_rows"),
-    (derivations, "consolidated"),
+    (derivations, "count_in"),
     (Arena, "room"),
 ]
 LATE = TimeoutExpired("late", why="slow", remedy="wait")
