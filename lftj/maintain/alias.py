@@ -14,11 +14,12 @@ from typing import Any
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var
 from lftj.maintain.recompute import RECOMPUTE
-from lftj.maintain.report import Reason
+from lftj.maintain.report import Causes, HeadReport, Reason
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
+from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 
 
@@ -40,13 +41,14 @@ def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation])
 
 
 class KeptAlias:
-    """The name of the relation below, whose content is the head's."""
+    """The name of the relation below, whose content is the head's. `report`: of every commit that shares it."""
 
     strategy = "alias"
 
     def __init__(self, heads: Heads, below: str) -> None:
         self.clauses, self.below = heads.clauses, below
         self.why = f"it has the rows of `{below}`"
+        self.report = HeadReport(self.strategy, Causes(False, False, False, [below]), self.why, 0, 0, 0, 0.0)
 
     def holds_for(self, step: Step, heads: Heads) -> bool:
         """Whether the head shared the content of the relation below, and may go on so."""
@@ -66,9 +68,13 @@ class KeptAlias:
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Take the content and the change of the relation below."""
-        change = step.changes[self.below]
-        made = step.after[heads.name].successor(step.after[self.below].content, change=change)
+        made, change = self.shared(step, heads.name)
         return Staged(self.strategy, why, {heads.name: made}, {heads.name: change}, kept=self)
+
+    def shared(self, step: Step, head: str) -> tuple[StoredRelation, Change]:
+        """(the head with the content of the relation below, its change)."""
+        change = step.changes[self.below]
+        return step.after[head].successor(step.after[self.below].content, change=change), change
 
     def memory(self) -> dict[str, int]:
         """Nothing."""

@@ -45,7 +45,6 @@ from scantree.version import Version
 
 Limit = Callable[[str], Limits]
 NO_STATE = State()
-NO_LIMITS = Limits()
 
 
 class Commit:
@@ -306,12 +305,9 @@ class Commit:
         """Derive heads together if anything that concerns them changed, and look at what is undefined in them."""
         if self._failed and self._blocked(heads):
             return
-        started = time.perf_counter()
-        if (shared := self._shared(step, heads)) is not None:
-            step.after.update(shared.relations)
-            copied = Causes(False, False, False, list(heads.reads))
-            self._report(step, heads, shared, copied, time.perf_counter() - started)
+        if self._shares(step, heads):
             return
+        started = time.perf_counter()
         causes = self._causes(step, heads, facts)
         if causes is None:
             if not self._other_undefined.isdisjoint(heads.reads):
@@ -338,19 +334,22 @@ class Commit:
             step.state = step.state.with_evaluations(staged.evaluations)
         self._report(step, heads, staged, causes, time.perf_counter() - started)
 
-    def _shared(self, step: Step, heads: Heads) -> Staged | None:
-        """A head that has the rows of another relation, as that of an aggregate, goes with it.
+    def _shares(self, step: Step, heads: Heads) -> bool:
+        """A head that has the rows of another relation, as that of an aggregate, goes with it; whether it is one.
 
         Nothing is chosen, and what is kept of it stays as it is, so that there is nothing to adopt or to discard.
         """
-        kept = step.kept.heads.get(heads.name)
+        head = heads.name
+        kept = step.kept.heads.get(head)
         if not isinstance(kept, KeptAlias) or self._program is not None or self._streams is not None:
-            return None
-        schema, below = step.after[heads.name].schema, step.after[kept.below].schema
+            return False
+        schema, below = step.after[head].schema, step.after[kept.below].schema
         unchecked = schema.key or schema.constraint or schema.functional > below.functional
         if unchecked or step.state.undefined or not kept.holds_for(step, heads):
-            return None
-        return kept.apply(step, heads, kept.why, NO_LIMITS)
+            return False
+        step.after[head], self.changes[head] = kept.shared(step, head)
+        self.work[head], self.reports[head] = (heads.clauses, ()), kept.report
+        return True
 
     def _blocked(self, heads: Heads) -> bool:
         """Whether heads wait for what could not be computed before the transaction either."""
