@@ -36,6 +36,7 @@ state (`lftj.program.state`), replaced as a whole.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -395,13 +396,13 @@ class Database(InFile):
         while True:
             with self._lock:
                 if self._open is None:
-                    if self._changing:
-                        raise inside_call(f"`{what}`", self._changing)
+                    if inside := self._call_at_work():
+                        raise inside_call(f"`{what}`", inside)
                     try:
-                        self._changing = "" if several else what
+                        self._changing, self._changing_in = "" if several else what, id(sys._getframe(2))
                         yield
                     finally:
-                        self._changing = ""
+                        self._changing, self._changing_in = "", 0
                     return
                 passing = self._open._passing
                 if passing is None:

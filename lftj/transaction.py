@@ -149,8 +149,8 @@ class Transaction(RuleChanges, NotPickled):
                 next(holding)
             if self._phase is not _UNUSED:
                 raise self._misuse()
-            if database._changing:
-                raise inside_call("a transaction", database._changing)
+            if database._changing and (inside := database._call_at_work()):
+                raise inside_call("a transaction", inside)
             if database._holding is not None:
                 database._holding.close()  # an interrupt may have kept its block, of this thread, from its end
             # Weakly: what an interrupt keeps from ending its block is gone with its frame.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
 from lftj import arguments
@@ -35,6 +35,25 @@ if TYPE_CHECKING:
     from lftj.values.symbols import SymbolTable
     from scantree.memory import Arena
     from scantree.version import Version
+
+
+class Publishing:
+    """The block of `_publishing`. A generator would take as long as all that a small commit writes to a file later."""
+
+    __slots__ = ("_database", "_seq", "_state", "_steps")
+
+    def __init__(self, database: InFile) -> None:
+        self._database, self._state, file = database, database._evaluator.state, database._file
+        if file is not None:
+            self._seq, self._steps = file.seq, len(file.steps)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        file = self._database._file
+        if kind is not None and file is not None and self._database._evaluator.state is self._state:
+            file.take_back(self._seq, self._steps)
 
 
 class InFile(Watched):
@@ -184,8 +203,8 @@ class InFile(Watched):
                     why="the transaction may still be discarded, and its thread keeps all others from writing",
                     remedy="call it after the block",
                 )
-            if self._changing:
-                raise inside_call(f"`{what}`", self._changing)
+            if inside := self._call_at_work():
+                raise inside_call(f"`{what}`", inside)
 
     @overload
     def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
@@ -236,7 +255,7 @@ class InFile(Watched):
         from lftj.durable.entry import LogEntry
 
         deltas, dropped = (_derived(commit), self._dropped_facts(steps)) if file.keeps_history else ({}, {})
-        if not all(len(change.kinds) for change in changes.values()):
+        if [name for name, change in changes.items() if not len(change.kinds)]:
             changes = {name: change for name, change in changes.items() if len(change.kinds)}
         with self._publishing():
             file.append(LogEntry(changes, {}, tuple(steps), dropped), deltas)
@@ -244,23 +263,12 @@ class InFile(Watched):
         if file.due():
             file.checkpoint_beside(self)
 
-    @contextmanager
-    def _publishing(self) -> Iterator[None]:
+    def _publishing(self) -> Publishing:
         """A block that writes what it then publishes: if it fails, or is interrupted, before that, nothing is written.
 
         What is published is another state.
         """
-        file, before = self._file, self._evaluator.state
-        if file is None:
-            yield
-            return
-        seq, steps = file.seq, len(file.steps)
-        try:
-            yield
-        except BaseException:
-            if self._evaluator.state is before:
-                file.take_back(seq, steps)
-            raise
+        return Publishing(self)
 
     def _dropped_facts(self, steps: Sequence[dict[str, Any]]) -> dict[str, Change]:
         """The facts of relations that are dropped, all of them: without these nobody could say what they were."""

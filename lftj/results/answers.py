@@ -6,9 +6,11 @@ brings what a query reads up to date first; in a snapshot nothing is ever stale.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FrameType
 from typing import Any, TypeVar
 
 from lftj import arguments
@@ -49,8 +51,23 @@ class Answers(NotPickled):
     _lock: threading.RLock
     _known: dict[tuple[Any, ...], Any]
     _kept: KeptHeads | None = None
-    # The call that is at work, and that no function of it may change the database in; for who holds the lock.
-    _changing = ""
+    # The call that is at work, and that no function of it may change the database in; for who holds the lock. The frame
+    # of its block, if it has one, by its `id`.
+    _changing, _changing_in = "", 0
+
+    def _call_at_work(self) -> str:
+        """The call that is at work in this thread, which holds the lock; empty if there is none.
+
+        Ctrl-C may keep a block from its end, where that begins: it is left, and its call is not at work any more, long
+        before the traceback that refers to it is gone.
+        """
+        if self._changing_in:
+            frame: FrameType | None = sys._getframe()
+            while frame is not None and id(frame) != self._changing_in:
+                frame = frame.f_back
+            if frame is None:
+                self._changing, self._changing_in = "", 0
+        return self._changing
 
     @property
     def _state(self) -> State:
@@ -172,7 +189,7 @@ class Answers(NotPickled):
 
         started = time.perf_counter()
         with self._progress.step("evaluating"):
-            before = self._changing
+            before = self._call_at_work()
             try:
                 self._changing = "evaluate"
                 self._guarded(refresh, self._evaluator, names, limits, failed, kept=self._kept)

@@ -188,6 +188,26 @@ def test_what_follows_an_interrupted_write_is_written(
     assert at > 20
 
 
+def test_a_call_whose_end_was_interrupted_is_not_at_work() -> None:
+    """Ctrl-C where the end of a load's block begins: while its traceback was there, all was "inside `load`"."""
+    at, interrupted, kept = 0, True, list[KeyboardInterrupt]()
+    while interrupted:
+        db = lftj.Database(PROGRAM)
+        with Interrupt(at, (contextlib.__file__,)) as interrupt:
+            try:
+                db.load("edge", [(1, 2)])
+            except KeyboardInterrupt as error:
+                kept.append(error)  # as at a prompt
+        interrupted = interrupt.done
+        with db.transaction() as tx:
+            tx.insert("edge", [(7, 8)])
+        db.load("edge", [(8, 9)])
+        assert {(7, 8), (8, 9)} <= set(db["edge"])
+        at += 1
+    assert at > 10
+    assert kept
+
+
 def test_an_interrupted_opening_lets_go_of_the_file(tmp_path: Path) -> None:
     """The process could never open it again: it held a lock that nobody knew of."""
     path, at, interrupted = tmp_path / "shop.lftj", 0, True
