@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +138,12 @@ class DatabaseFile:
         if entry.steps:
             self.steps += entry.steps
         return seq
+
+    def append_commit(
+        self, changes: Mapping[str, Change], steps: Iterable[Step], dropped: Mapping[str, Change], deltas: Deltas
+    ) -> None:
+        """Write the entry of a transaction, as `append`."""
+        self.append(LogEntry(changes, {}, tuple(steps), dropped), deltas)
 
     def _write(self, entries: Sequence[Waiting]) -> None:
         with self.container.lock:  # of those who write, nobody sees another number of texts than the file has

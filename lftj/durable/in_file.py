@@ -252,13 +252,11 @@ class InFile(Watched):
         if file is None or not (changes or steps):
             commit.publish()
             return
-        from lftj.durable.entry import LogEntry
-
         deltas, dropped = (_derived(commit), self._dropped_facts(steps)) if file.keeps_history else ({}, {})
         if [name for name, change in changes.items() if not len(change.kinds)]:
             changes = {name: change for name, change in changes.items() if len(change.kinds)}
         with self._publishing():
-            file.append(LogEntry(changes, {}, tuple(steps), dropped), deltas)
+            file.append_commit(changes, steps, dropped, deltas)
             commit.publish()
         if file.due():
             file.checkpoint_beside(self)
