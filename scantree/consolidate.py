@@ -109,12 +109,37 @@ def _count_in(mem, root, shape, rows, weights, order, few, ordered, found, held,
     return n
 
 
+@kernel
+def _changes(counted, before, rows, kinds):
+    """To `rows` and `kinds`, what `Counted.changes` gives; how many there are. `counted` int64[k + 1, n]."""
+    k, m = len(counted) - 1, 0
+    for j in range(len(before)):
+        was, now = before[j], counted[k, j]
+        for side in range(2 if was != now else 0):
+            # Of one key the lesser row is the first.
+            comes = (side == 1) == (was < now)
+            count = now if comes else was
+            if count > 0:
+                for c in range(k):
+                    rows[c, m] = counted[c, j]
+                rows[k, m], kinds[m] = count, 1 if comes else -1
+                m += 1
+    return m
+
+
 class Counted(NamedTuple):
     """`version`: the next one · `rows` int64[k + 1, n]: what was counted, each row with its count now · `before` it."""
 
     version: Version
     rows: Rows
     before: Rows
+
+    def changes(self) -> tuple[Rows, Kinds]:
+        """The rows (key..., count) that go and come int64[k + 1, m], in order, with -1 or 1; a count of 0 is none."""
+        most = 2 * len(self.before)
+        rows, kinds = np.empty((len(self.rows), most), np.int64), np.empty(most, np.int8)
+        m = int(_changes(self.rows, self.before, rows, kinds))
+        return (rows, kinds) if m == most else (np.ascontiguousarray(rows[:, :m]), kinds[:m])
 
 
 def count_in(version: Version, rows: Rows, weights: Rows) -> Counted:
@@ -132,5 +157,5 @@ def count_in(version: Version, rows: Rows, weights: Rows) -> Counted:
     n = _count_in(mem, version.root, store.shape, rows, weights, order, few, *scratch, given, before, ops)
     store.arena.touched += m
     if n < m:
-        given, before, ops = given[:, :n], before[:n], ops[:n]
+        given, before, ops = np.ascontiguousarray(given[:, :n]), before[:n], ops[:n]
     return Counted(version.update(given, ops, in_order=True)[0], given, before)

@@ -41,7 +41,7 @@ from lftj.store.change import Change
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, encode_float
 from lftj.values.type_table import family_of, storage_of, type_of
 from lftj.values.value_type import ValueType
-from scantree.consolidate import consolidated, runs_of
+from scantree.consolidate import consolidated, count_in, runs_of
 from scantree.memory import Arena
 from scantree.sort import in_one
 from scantree.version import Store, Version
@@ -268,7 +268,11 @@ class Accumulators:
 
     def followed(self, erased: list[Ints], inserted: list[Ints]) -> tuple[Accumulators, Change]:
         """(the next accumulators, the change of the head) when bindings int64[width + k, n] go and come."""
-        sums = weighted(self.folding, erased, inserted)
+        rows, weights = weighted(self.folding, erased, inserted)
+        if not self.folding.operand:  # its table is that of counts
+            counted = count_in(self.table, np.ascontiguousarray(rows[: self.folding.groups]), weights)
+            return Accumulators(self.folding, counted.version, None), Change(*counted.changes())
+        sums = sums_of(self.folding, rows, weights)
         before, after = self.values(sums)
         following = self.moved(sums, after)
         gone, _ = self.rows(sums.groups, before)
@@ -416,13 +420,13 @@ def nearest_means(high: Ints, low: Ints, counts: Ints, type: ValueType) -> Resul
     return np.array([0 if none else m for m, none in zip(means, without, strict=True)], np.int64), np.array(without)
 
 
-def weighted(folding: Folding, erased: list[Ints], inserted: list[Ints]) -> Sums:
-    """The sums of inserted bindings minus those of erased ones, each int64[width + k, n] (`multiplied`)."""
+def weighted(folding: Folding, erased: list[Ints], inserted: list[Ints]) -> tuple[Ints, Ints]:
+    """Bindings int64[width + k, n] that go and come (`multiplied`), with what each counts, less than 0 if it goes."""
     chunks = [*erased, *inserted]
     if not chunks:
-        return sums_of(folding, np.empty((folding.width, 0), np.int64), np.empty(0, np.int64))
+        return np.empty((folding.width, 0), np.int64), np.empty(0, np.int64)
     rows = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
     weights = multiplied(folding, rows)
     if erased:
         weights[: sum([part.shape[1] for part in erased])] *= -1
-    return sums_of(folding, rows, weights)
+    return rows, weights

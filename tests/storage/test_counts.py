@@ -46,6 +46,10 @@ def test_rows_are_counted_in(data: st.DataObject, keys: int, most: int) -> None:
         assert [tuple(one) for one in found.rows[:-1].T.tolist()] == distinct
         assert found.rows[-1].tolist() == [counts[one] for one in distinct]
         assert found.before.tolist() == [before[one] for one in distinct]
+        gone = [((*one, before[one]), -1) for one in distinct if before[one] and before[one] != counts[one]]
+        come = [((*one, counts[one]), 1) for one in distinct if counts[one] and before[one] != counts[one]]
+        changed, kinds = found.changes()
+        assert list(zip(map(tuple, changed.T.tolist()), kinds.tolist(), strict=True)) == sorted(gone + come)
         version = found.version
         held = version.columns()
         assert {tuple(key): count for *key, count in held.T.tolist()} == {k: n for k, n in counts.items() if n}
