@@ -60,7 +60,7 @@ def register(strategy: Strategy, *, asked: bool = True) -> None:
 
 def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
     """`heads` after the step, by the strategy that is chosen."""
-    strategy, kept, why, estimated = choose(step, heads)
+    name, kept, why, estimated = choose(step, heads)
     if kept is not None:
         try:
             if estimated is None:
@@ -73,9 +73,9 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
         except Declined as declined:
             if isinstance(why, CostComparison):
                 _give_up(step, heads, kept, why, estimated)
-                strategy = RECOMPUTE
+                name = RECOMPUTE.name
             why = str(declined)
-    staged = strategy.prepare(step, heads, why, limits)
+    staged = named(name).prepare(step, heads, why, limits)
     if staged.kept is None:
         step.kept.costs_of(heads).evaluated = weakref.ref(staged.relations[heads.name].content)
     return staged
@@ -99,32 +99,30 @@ def _give_up(step: Step, heads: Heads, kept: Kept, compared: CostComparison, est
     costs.abandon(kept.strategy)
 
 
-def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason, CostComparison | None]:
-    """(the strategy, what it follows the change by, why so, the estimate if what it takes is to be learnt from).
+def choose(step: Step, heads: Heads) -> tuple[str, Kept | None, Reason, CostComparison | None]:
+    """(the strategy's name, what it follows the change by, why so, the estimate if what it takes is to be learnt from).
 
     Without the second, the strategy prepares.
     """
     kept = step.kept.heads.get(heads.name)
-    if kept is not None and kept.holds_for(step, heads):
-        strategy = named(kept.strategy)
-    else:
+    if kept is None or not kept.holds_for(step, heads):
         if RECOMPUTE.name in step.asked(heads):
-            return RECOMPUTE, None, RECOMPUTE.unprepared(step, heads), None
+            return RECOMPUTE.name, None, RECOMPUTE.unprepared(step, heads), None
         strategy = fitting(step, heads)
         kept = strategy.kept(step, heads)
         if kept is None:
-            return strategy, None, strategy.unprepared(step, heads), None
+            return strategy.name, None, strategy.unprepared(step, heads), None
     cost = kept.estimate(step, heads)
     if not isinstance(cost.why, CostComparison):
-        return strategy, kept if cost.worth else None, cost.why, None
+        return kept.strategy, kept if cost.worth else None, cost.why, None
     compared, estimated = cost.why, None
     if compared.rows >= MANY:
         estimated = compared
         compared = step.kept.costs_of(heads).corrected(kept.strategy, compared)
     if compared.following <= LOATH * compared.anew:
-        return strategy, kept, compared, estimated
+        return kept.strategy, kept, compared, estimated
     step.kept.costs_of(heads).refuse(kept.strategy, compared)
-    return RECOMPUTE, None, compared, None
+    return RECOMPUTE.name, None, compared, None
 
 
 def fitting(step: Step, heads: Heads) -> Strategy:
