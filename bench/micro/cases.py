@@ -215,8 +215,11 @@ CASES = [
     Case("seek", "a small relation in a large one", seek_far),
     Case("seek", "two of a size", seek_near),
     Case("seek", "10,000 rows looked up", contains),
-    Case("sort", "60,000 words", partial(words, 60_000, partial(sort_words, bits=WORD_BITS))),
-    Case("sort", "60,000 words by numpy", partial(words, 60_000, np.ndarray.sort)),
+    *(
+        Case("sort", f"{n:,} words{by}", partial(words, n, sort))
+        for n in (60_000, 1_000_000)
+        for by, sort in (("", partial(sort_words, bits=WORD_BITS)), (" by numpy", np.ndarray.sort))
+    ),
     Case("build", "200,000 pairs", build),
     Case("merge", "1 row", partial(update, SINGLE)),
     Case("merge", "100 rows", partial(update, HUNDRED)),

@@ -35,7 +35,7 @@ from lftj.sql.room import Changing, Session
 from lftj.sql.syntax_errors import broken
 from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
-from lftj.sql.view_rules import view_of
+from lftj.sql.view_rules import folds, view_of
 from lftj.values.schema import Schema
 from lftj.values.type_table import is_nullable, without_null
 
@@ -213,7 +213,7 @@ def _add_view(session: Session, program: ast.Program, name: str, options: RuleOp
     taken = session._evaluator.relations.keys() | session._present().relations.keys()
     program = with_new_parts(program, taken)
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
-    heads = {head.name for rule in rules for head in rule.heads if rule.body or _folds(head) or head.name == name}
+    heads = {head.name for rule in rules for head in rule.heads if rule.body or folds(head) or head.name == name}
     key_orders = {head: order for head, order in options.key_orders.items() if head == name}
     # What is asked for a view holds for its parts too.
     maintain, granularity = (
@@ -221,11 +221,6 @@ def _add_view(session: Session, program: ast.Program, name: str, options: RuleOp
         for by_head in (options.maintain, options.granularity)
     )
     session._extended(program, RuleOptions(key_orders, maintain, granularity))
-
-
-def _folds(head: ast.Head) -> bool:
-    """Whether a head without a body is no fact."""
-    return isinstance(head, ast.Assignment) and isinstance(head.value, ast.Aggregate)
 
 
 def _refuse_cycle(

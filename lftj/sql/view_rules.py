@@ -73,9 +73,12 @@ def _with_constants_apart(items: tuple[ast.Item, ...], name: str) -> tuple[ast.I
 
 
 def _is_fact_of(item: ast.Item, name: str) -> TypeGuard[ast.Rule]:
-    if not isinstance(item, ast.Rule) or item.body or item.heads[0].name != name:
-        return False
-    return not (isinstance(item.heads[0], ast.Assignment) and isinstance(item.heads[0].value, ast.Aggregate))
+    return isinstance(item, ast.Rule) and not item.body and item.heads[0].name == name and not folds(item.heads[0])
+
+
+def folds(head: ast.Head) -> bool:
+    """Whether a head has an aggregate: without a body it is no fact."""
+    return isinstance(head, ast.Assignment) and isinstance(head.value, ast.Aggregate)
 
 
 def _renamed(view: View, names: Sequence[str]) -> tuple[ast.Item, ...]:
