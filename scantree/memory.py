@@ -22,7 +22,7 @@ Invariant: USED + the grains on free lists + 1 = TOP. Allocation and release are
 
 A version goes where Python drops its last reference: in any thread, even inside an allocation. So that only queues its
 root, and whoever next asks for room, holding the lock, sweeps. A transaction leaves several old versions behind, and a
-kernel's call takes as long as dropping one of them: one call drops all.
+kernel's call takes as long as dropping one of them: one call drops all, of several transactions of few rows.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ TOP, LIMIT, USED, MOST, EASY, FREE = 0, 1, 2, 3, 4, 8
 # Words in use from which pages of the system are large.
 _LARGE_FROM = 1 << 20
 CLASSES = LARGE + 64
-# Columns of the versions that are dropped together, and how many are in a call.
+# Columns of the versions that are dropped together, how many are in a call at most, and how many wait for one before an
+# update has it made. Whoever needs room for more than an update of few rows does not wait.
 ROOT, PACKED = 0, 1
-AT_ONCE = 64
+AT_ONCE, TOGETHER = 64, 8
 
 Words = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]

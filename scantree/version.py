@@ -284,7 +284,7 @@ class Version(Reading):
                 made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, arena.crew)
                 if made:
                     return self if made == self.root else Version(store, made)
-            if arena.gone:
+            if len(arena.gone) >= _memory.TOGETHER:
                 arena.collect()
             prepared = store._prepared or store.prepare(m, 0)
             # Whoever is interrupted before the kernel begins must not take what the last one made for its own.

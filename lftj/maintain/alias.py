@@ -14,7 +14,7 @@ from typing import Any
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var
 from lftj.maintain.recompute import RECOMPUTE
-from lftj.maintain.report import Causes, HeadReport, Reason
+from lftj.maintain.report import Causes, Reason
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
 from lftj.program.evaluation import Evaluation
@@ -41,14 +41,14 @@ def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation])
 
 
 class KeptAlias:
-    """The name of the relation below, whose content is the head's. `report`: of every commit that shares it."""
+    """The name of the relation below, whose content is the head's. `causes`: of every commit that shares it."""
 
     strategy = "alias"
 
     def __init__(self, heads: Heads, below: str) -> None:
         self.clauses, self.below = heads.clauses, below
         self.why = f"it has the rows of `{below}`"
-        self.report = HeadReport(self.strategy, Causes(False, False, False, [below]), self.why, 0, 0, 0, 0.0)
+        self.causes = Causes(False, False, False, [below])
 
     def holds_for(self, step: Step, heads: Heads) -> bool:
         """Whether the head shared the content of the relation below, and may go on so."""

@@ -347,8 +347,11 @@ class Commit:
         unchecked = schema.key or schema.constraint or schema.functional > below.functional
         if unchecked or step.state.undefined or not kept.holds_for(step, heads):
             return False
+        started = time.perf_counter()
         step.after[head], self.changes[head] = kept.shared(step, head)
-        self.work[head], self.reports[head] = (heads.clauses, ()), kept.report
+        self.work[head] = heads.clauses, ()
+        seconds = time.perf_counter() - started
+        self.reports[head] = HeadReport(kept.strategy, kept.causes, kept.why, 0, 0, 0, seconds)
         return True
 
     def _blocked(self, heads: Heads) -> bool:
