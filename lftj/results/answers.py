@@ -30,6 +30,7 @@ from lftj.results.compiled import Compiled
 from lftj.results.not_pickled import NotPickled
 from lftj.results.prepared import PreparedQuery
 from lftj.results.query import Query
+from lftj.results.recently_used import put, used
 from lftj.results.relation import Relation
 from lftj.results.transaction_delta import SortedRows
 from lftj.store.stored import StoredRelation
@@ -39,7 +40,7 @@ from scantree.memory import ArenaFullError
 
 Named = TypeVar("Named")
 
-# So many checked queries, and statements of SQL (lftj/sql/kept_statements.py), are kept; what was met first goes.
+# So many checked queries, and statements of SQL (lftj/sql/kept_statements.py), are kept: those that were used last.
 KEPT_QUERIES = 256
 
 
@@ -131,16 +132,15 @@ class Answers(NotPickled):
         except TypeError:  # what cannot be hashed is no text either
             compiled = None
         if isinstance(compiled, Compiled) and compiled.valid(self._evaluator.state.relations):
+            used(self._lock, self._known, (text, order), compiled)
             return compiled
         arguments.text("text", text, "a query is a text", 'give conditions, as in `db.query("tri(1, y, z), y < z")`')
         schemas = self._schemas()
         clause = check_query(text, schemas, parameters=True)
         if order is not None:
             check_order(clause, order)
-        with self._lock:
-            while len(self._known) >= KEPT_QUERIES:
-                del self._known[next(iter(self._known))]
-            self._known[text, order] = compiled = Compiled(clause, order, schemas)
+        compiled = Compiled(clause, order, schemas)
+        put(self._lock, self._known, (text, order), compiled, KEPT_QUERIES)
         return compiled
 
     # -- what queries use ---------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from lftj.errors import Error, ProgramError, TimeoutExpired
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.results.answers import KEPT_QUERIES
+from lftj.results.recently_used import put, used
 from lftj.sql.catalogue import catalogue_of
 from lftj.sql.one_off import asked, selected
 from lftj.sql.parameters import Given, kind_of
@@ -114,16 +115,13 @@ def kept_statement(database: Any, text: str, parameters: Mapping[str, Any]) -> K
     if found is _MET:
         met: dict[Any, None] = known.get(_MET, {})
         if key not in met:
-            _put(database, met, key, None, KNOWN)
-            _put(database, known, _MET, met, KEPT_QUERIES)
+            put(database._lock, met, key, None, KNOWN)
+            put(database._lock, known, _MET, met, KEPT_QUERIES)
             return None
         found = _made(text, parameters)
-        _put(database, known, key, found, KEPT_QUERIES)
-    elif database._lock.acquire(blocking=False):  # another thread's transaction is not waited for
-        try:
-            known[key] = known.pop(key, found)
-        finally:
-            database._lock.release()
+        put(database._lock, known, key, found, KEPT_QUERIES)
+    else:
+        used(database._lock, known, key, found)
     return None if found is None or found.refused else found
 
 
@@ -133,12 +131,3 @@ def _made(text: str, parameters: Mapping[str, Any]) -> KeptStatement | None:
     statements = parsed(source, parameters, leave_open=True)
     kept = len(statements) == 1 and (is_query(statements[0]) or isinstance(statements[0], CHANGES))
     return KeptStatement(statements[0], source) if kept else None
-
-
-def _put(database: Any, known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
-    """Have it as what was used last; drop what was not used for longest."""
-    with database._lock:
-        known.pop(key, None)
-        while len(known) >= most:
-            del known[next(iter(known))]
-        known[key] = value

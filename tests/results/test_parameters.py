@@ -233,6 +233,16 @@ def test_queries_are_kept_by_their_text(monkeypatch: pytest.MonkeyPatch) -> None
     assert list(prepared(x=1)) == expected
 
 
+def test_a_query_that_is_asked_again_and_again_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It went in the order in which it had come, whoever used it."""
+    monkeypatch.setattr(answers, "KEPT_QUERIES", 3)
+    db = filled(6)
+    often = db._compiled("e($x, y)", None)
+    for i in range(10):
+        list(db.query(f"e(x, y), y >= {i}"))
+        assert db._compiled("e($x, y)", None) is often
+
+
 def test_many_threads_ask_one_prepared_query() -> None:
     db = filled(7)
     snapshot = db.snapshot()
