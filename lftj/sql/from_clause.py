@@ -33,6 +33,10 @@ from lftj.sql.view import Rows, column_of
 if TYPE_CHECKING:
     from lftj.sql.select_block import SelectBlock
 
+# What to do about a table that is not there; users of DuckDB name frames of Python.
+_CREATE = "create it first, or correct the name; a frame or a file is loaded: `create table {name} (...)`, then "
+_CREATE += '`db.load("{name}", source)`'
+
 
 def add_from(scope: QueryScope, select: exp.Expr) -> None:
     """Add the tables that a select reads."""
@@ -156,7 +160,7 @@ def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> Non
             f"unknown table `{name}`",
             node,
             why="no table, view or query of `with` has this name",
-            remedy=did_you_mean(name, scope.queries.names, "create it first, or correct the name"),
+            remedy=did_you_mean(name, scope.queries.names, _CREATE.format(name=name)),
         )
     made = tuple(column_of(column.name, column.type) for column in table.columns)
     names = [column.name for column in made]
