@@ -128,7 +128,7 @@ def _changes(counted, before, rows, kinds):
 
 
 class Counted(NamedTuple):
-    """`version`: the next one · `rows` int64[k + 1, n]: what was counted, each row with its count now · `before` it."""
+    """`version`: the next one · `rows` int64[k + 1, n]: what was counted in, with its counts · `before`: until then."""
 
     version: Version
     rows: Rows
