@@ -13,7 +13,7 @@ AT_LEISURE := -o faulthandler_timeout=0
 
 # Tests that change when kernels are interpreted; all others are left out there.
 NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
-	$(addprefix tests/sql/test_,$(addsuffix .py,select select_subqueries select_errors scalars random_scalars sql_surface rows_by_key \
+	$(addprefix tests/sql/test_,$(addsuffix .py,select select_subqueries select_errors syntax_errors scalars random_scalars sql_surface rows_by_key \
 	long_statements scalar_subqueries)) $(addprefix tests/durable/test_,$(addsuffix .py,damage flips interrupted moments recorded_end replaced)) \
 	tests/streams/test_text_rows.py tests/engine/test_one_by_one.py \
 	tests/test_house_rules.py tests/test_docs.py

@@ -3,6 +3,7 @@
     create tabel t (a int)      `tabel` where a word of SQL is due: did you mean `table`?
     select a from t order a     `order` without `by`
     select (a from t            a parenthesis that is never closed
+    select abs(1, 2) from t     more arguments than `abs` takes
 
 A word is called misspelt if the statement has a meaning once a word of SQL that it resembles stands in its place: each
 guess is parsed. So a suggestion is never one that does not help.
@@ -14,11 +15,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import pairwise
+from typing import Any
 
+from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.language.diagnostics import counted
 from lftj.sql.places import SqlText
 
 REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
@@ -42,6 +46,11 @@ _FOLLOWED = {
     "primary": "key",
     "foreign": "key",
 }
+# A shorter word is a name: `a` is not `as` misspelt.
+_SHORTEST = 2
+# What the parser says of a function with too many arguments, and of one with too few.
+_TOO_MANY = re.compile(r"provided arguments \((\d+)\) .* supported arguments \((\d+)\)")
+_TOO_FEW = re.compile(r"missing for <class '[\w.]*?(\w+)'>")
 # So many words before and behind the place where the parser gave up are tried.
 _BACK, _AHEAD = 6, 2
 # How alike a word is that may have been meant; and how likely it is, on that scale, that one was left out.
@@ -50,6 +59,11 @@ _ALIKE, _LACKING = 0.6, 0.7
 # Behind these, and behind a comma, no comma has a meaning.
 _NO_ITEM = {TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.FROM, TokenType.VALUES}
 _NO_ITEM |= {TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY}
+
+# Functions to the parser that are written without parentheses, `power` by its name too.
+_OPERATORS = (exp.Binary, exp.Case, exp.Cast, exp.If)
+_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 
 Parses = Callable[[str], bool]
 
@@ -70,14 +84,17 @@ def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], pa
         what = "a parenthesis that is never closed" if unclosed.text == "(" else "a parenthesis that nothing opened"
         return refused(f"syntax error: {what}", _span(source, unclosed), "each `(` has one `)`", _closing(unclosed))
     at = next((i for i, token in enumerate(tokens) if (token.line, token.col) == (line, column)), len(tokens) - 1)
-    meant = misspelt(source, tokens, at, parses)
-    if meant is not None:
-        return meant
     said = str(found.get("description") or error).strip().rstrip(".")
+    wrong = _wrong_number_of_arguments(source, tokens, at, said) or misspelt(source, tokens, at, parses)
+    if wrong is not None:
+        return wrong
     if "SENTINEL" in said:  # the parser's word for the end
         said = f"{said.partition(' but got')[0]}, and the statement ends"
-    # The parser names a class of its own for what it cannot finish.
-    why = "a value is missing here" if "missing for <class" in said else f"the parser says: {said}"
+    why = f"the parser says: {said}"
+    if _TOO_FEW.search(said):  # the parser names a class of its own for what it cannot finish
+        why = "a value is missing here"
+    elif "Unexpected token" in said and word:
+        why = f"the statement cannot go on with `{word}` here"
     if line is None or column is None:
         return refused("syntax error", Span(source.name), why)
     lines = source.text.split("\n")
@@ -108,7 +125,7 @@ def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) 
     for place in _near(at, len(tokens)):
         token = tokens[place]
         written = token.text.lower()
-        if not token.text.isidentifier() or _quoted(source, token):
+        if not token.text.isidentifier() or len(written) < _SHORTEST or _quoted(source, token):
             continue
         if written in _FOLLOWED:
             guesses.append((_LACKING, token, f"{written} {_FOLLOWED[written]}"))
@@ -148,6 +165,30 @@ def broken(source: SqlText, error: Exception) -> ProgramError:
     return refused("syntax error: this is never closed", span, "a quote, or a comment, that begins has to end")
 
 
+def _wrong_number_of_arguments(source: SqlText, tokens: Sequence[Token], at: int, said: str) -> ProgramError | None:
+    """The error about a function with more or fewer arguments than it takes; None if the parser says no such thing.
+
+    The parser stops at the parenthesis that closes it, the token `at`.
+    """
+    many, few = _TOO_MANY.search(said), _TOO_FEW.search(said)
+    call = _called(tokens, at)
+    if call is None or not (many or few):
+        return None
+    function, given = call
+    name = function.text.lower()
+    if many:
+        what = f"`{name}` takes {counted(int(many[2]), 'argument')} at most, and has {given}"
+        return refused(what, _span(source, function), f"`{name}` has no use for more", "leave the others out")
+    assert few is not None
+    kind: type[Any] = getattr(exp, few[1], exp.Expr)
+    names = kind.sql_names() if issubclass(kind, exp.Func) else ()
+    if not names or (issubclass(kind, _OPERATORS) and name.upper() not in names):
+        return None  # what is unfinished is an expression in the parentheses
+    what = f"`{name}` without an argument" if given == 0 else f"`{name}` with {counted(given, 'argument')} only"
+    why, remedy = "it has no value without the arguments that are missing", "write the arguments that it takes"
+    return refused(what, _span(source, function), why, remedy)
+
+
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +205,21 @@ def _quoted(source: SqlText, token: Token) -> bool:
 def _with(source: SqlText, tokens: Sequence[Token], token: Token, word: str) -> str:
     """The statement with a word in the place of a token."""
     return f"{source.text[tokens[0].start : token.start]}{word}{source.text[token.end + 1 : tokens[-1].end + 1]}"
+
+
+def _called(tokens: Sequence[Token], end: int) -> tuple[Token, int] | None:
+    """The function whose parenthesis the token `end` closes, and how many arguments it has; None if it closes none."""
+    if tokens[end].token_type != TokenType.R_PAREN:
+        return None
+    commas = depth = 0
+    for at in range(end, 0, -1):
+        kind = tokens[at].token_type
+        depth += (kind in _CLOSES) - (kind in _OPENS)
+        commas += kind == TokenType.COMMA and depth == 1
+        if depth == 0:
+            named = tokens[at - 1].text.isidentifier()
+            return (tokens[at - 1], 0 if at + 1 == end else commas + 1) if named else None
+    return None
 
 
 def _unclosed(tokens: Sequence[Token]) -> Token | None:

@@ -1,0 +1,56 @@
+"""Texts that the parser refuses: what is wrong, where, why, and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+import lftj
+
+WHOLE = {
+    "select abs(1, 2) from t": """
+<sql>:1:8: error: `abs` takes 1 argument at most, and has 2
+    select abs(1, 2) from t
+           ^^^
+  why: `abs` has no use for more
+  do: leave the others out""",
+    "select a,\n ABS() from t": """
+<sql>:2:2: error: `abs` without an argument
+     ABS() from t
+     ^^^
+  why: it has no value without the arguments that are missing
+  do: write the arguments that it takes""",
+    "select a b c from t": """
+<sql>:1:12: error: syntax error at `c`
+    select a b c from t
+               ^
+  why: the statement cannot go on with `c` here
+  do: see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them""",
+}
+PARTS = {
+    "select replace(b, upper('a', b), [1, 2]) from t": "1:19: error: `upper` takes 1 argument at most, and has 2",
+    "select abs(nullif(a)) from t": "1:12: error: `nullif` with 1 argument only",
+    "select pow(2) from t": "1:8: error: `pow` with 1 argument only",
+    "select sum(a, (b, c)) from t": "`sum` takes 1 argument at most, and has 2",
+    "select abs(a +) from t": "1:15: error: syntax error at `)`",
+    "select abs(a ** ) from t": "1:17: error: syntax error at `)`",
+    "select 1 a b": "1:12: error: syntax error at `b`",
+    "select nullif(a from t": "1:14: error: syntax error: a parenthesis that is never closed",
+}
+
+
+@pytest.mark.parametrize("sql", WHOLE)
+def test_the_whole_message(sql: str) -> None:
+    assert _refusal(sql) == WHOLE[sql].strip()
+
+
+@pytest.mark.parametrize("sql", PARTS)
+def test_what_is_wrong_is_named_with_its_place(sql: str) -> None:
+    assert PARTS[sql] in _refusal(sql)
+
+
+def _refusal(sql: str) -> str:
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, b text, d date)")
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.sql(sql)
+    return str(caught.value)
