@@ -65,6 +65,7 @@ class GroupScope(QueryScope):
         self.keys: list[GroupKey] = []
         self.sources = rows.sources
         self.parameters = rows.parameters
+        self.aliases = rows.aliases
 
     def has(self, node: exp.Column) -> bool:
         """Whether a table has a column, grouped or not."""

@@ -129,6 +129,8 @@ class QueryScope:
         self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
         self.placeholders: dict[str, list[Case]] = {}
         self.subqueries: dict[str, Any] = {}
+        # The names that the select gives to expressions, which only `group by`, `order by` and `qualify` know.
+        self.aliases: frozenset[str] = frozenset()
 
     @property
     def source(self) -> SqlText:
@@ -153,6 +155,12 @@ class QueryScope:
                     "name it in `from`, or correct the name",
                 ),
             )
+        if not node.table and self._is_alias(node.name.casefold()):
+            raise self.source.unsupported(
+                f"`{node.name}`, a name that `select` gives, in another part of the query",
+                node,
+                "repeat the expression, or put the query into a subquery of `from` or a `with`",
+            )
         names = self.names(node)
         listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
         otherwise = f"name one of {listed}" if names else "add a `from`"
@@ -162,6 +170,10 @@ class QueryScope:
             why="no table of `from` has it",
             remedy=did_you_mean(node.name, names, otherwise),
         )
+
+    def _is_alias(self, name: str) -> bool:
+        around = self.around
+        return name in self.aliases or (isinstance(around, QueryScope) and around._is_alias(name))
 
     def found(self, node: exp.Column) -> list[Case] | None:
         """The value of a column of this query, or of those around it."""
@@ -365,6 +377,16 @@ class Beside:
         terms = [case.term for p in parameters for case in p.outside]
         assert self.scope.around is not None
         return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)], asked=asked)
+
+
+def aliases_of(select: exp.Select) -> frozenset[str]:
+    """The names that a select gives to expressions, but for those in which the name is that of a column."""
+    return frozenset(
+        node.alias.casefold()
+        for node in select.expressions
+        if isinstance(node, exp.Alias)
+        and all(column.name.casefold() != node.alias.casefold() for column in node.find_all(exp.Column))
+    )
 
 
 def case_of(variable: ast.Variable, column: OutputColumn, literals: Conjunction = ()) -> Case:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import Grouping, is_grouped
-from lftj.sql.query_scope import Outside, QueryScope
+from lftj.sql.query_scope import Outside, QueryScope, aliases_of
 from lftj.sql.select_block import Output, SelectBlock
 from lftj.sql.sql_expressions import conjuncts, holds
 from lftj.sql.stars import expanded
@@ -41,6 +41,7 @@ def block_of(
         return WindowedSelect(queries, select, around).block()
     if scope is None:
         scope = QueryScope(queries, around)
+        scope.aliases = aliases_of(select)
         add_from(scope, select)
     where = select.args.get("where")
     if where is not None:

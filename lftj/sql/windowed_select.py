@@ -28,7 +28,7 @@ from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
-from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
+from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope, aliases_of
 from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import holds
 from lftj.sql.stars import expanded, star_of
@@ -65,6 +65,7 @@ class WindowedSelect:
         self.queries, self.text = queries, queries.text
         self.scope = QueryScope(queries, around)
         self.rows = QueryScope(queries, Beside(self.scope))
+        self.scope.aliases = self.rows.aliases = aliases_of(select)
         add_from(self.rows, select)
         self.select = written(select, self.text, lambda node: self.rows.own(node) is not None)
         self.values: dict[str, list[Case]] = {}

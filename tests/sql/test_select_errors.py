@@ -59,6 +59,12 @@ WHOLE = {
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   why: both sides have equally many columns
   do: let both sides give out the same columns""",
+    "select a + 1 as x from t where x > 2": """
+<sql>:1:32: error: not supported yet: `x`, a name that `select` gives, in another part of the query
+    select a + 1 as x from t where x > 2
+                                   ^
+  why: lftj recognises this construct and cannot evaluate it yet
+  do: repeat the expression, or put the query into a subquery of `from` or a `with`""",
 }
 PARTS = {
     "select u.a from t join u on t.a = u.a join u on true": "two tables named `u`",
@@ -99,7 +105,27 @@ PARTS = {
     "select x.* from t": "unknown table `x`",
     "select * from (select a, b from t) s (x, y, z)": "3 names for 2 columns",
     "select id from t where exists (select 1 from u where u.q = t.a)": "unknown column `u.q`",
+    "select a + 1 as X, x + 1 as y from t": "1:20: error: not supported yet: `x`, a name that `select` gives",
+    "select a + 1 as x from t order by x + 1": "1:35: error: not supported yet: `x`, a name that `select` gives",
+    "select a, count(*) as n from t group by a having n > 1": "1:50: error: not supported yet: `n`, a name",
+    "select a + 1 as x, rank() over (order by id) as r from t where x > 2": "1:64: error: not supported yet: `x`, a na",
+    "select a + 1 as x, sum(x) over () from t": "1:24: error: not supported yet: `x`, a name that `select` gives",
+    "select a + 1 as x from t where exists (select 1 from u where u.a = x)": "1:68: error: not supported yet: `x`, a",
+    "select a + 1 as x from t where t.x > 2": "1:32: error: unknown column `t.x`",
+    "select x + 1 as x from t": "1:8: error: unknown column `x`",
+    "select a + 1 as x from t, (select x as y) s": "1:35: error: unknown column `x`",
 }
+
+
+def test_names_that_select_gives_are_known_to_group_by_order_by_and_windows() -> None:
+    pair = Pair()
+    pair.db.load("t", [(1, 5, None, None, None), (2, 4, None, None, None)])
+    for sql, rows in {
+        "select a + 1 as x, count(*) as n from t group by x order by x": [(5, 1), (6, 1)],
+        "select a + 1 as a from t where a > 4": [(6,)],
+        "select id, rank() over (order by id) as r from t qualify r = 2": [(2, 2)],
+    }.items():
+        assert list(pair.db.sql(sql)) == rows
 
 
 @pytest.mark.parametrize("sql", WHOLE)
