@@ -39,13 +39,14 @@ def changed_table(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> Tabl
     return table
 
 
-def places_of(table: Table, named: Sequence[str] | None, node: exp.Expr, source: SqlText) -> list[int]:
-    """The positions of the columns that are named; of all, if none are."""
+def places_of(table: Table, named: Sequence[exp.Expr] | None, source: SqlText) -> list[int]:
+    """The positions of the columns that nodes name; of all, if there are no such nodes."""
     columns = [column.name for column in table.columns]
     if named is None:
         return list(range(len(columns)))
     places: list[int] = []
-    for name in named:
+    for node in named:
+        name = node.name
         found = find(name, columns)
         if found is None:
             raise source.error(
@@ -78,7 +79,7 @@ def assignments(table: Table, items: Sequence[exp.Expr], source: SqlText) -> dic
         column = item.this if isinstance(item, exp.EQ) else None
         if not isinstance(column, exp.Column):
             raise source.unsupported(f"`set {item.sql('duckdb')}`", item, "write `set column = value, ...`")
-        (place,) = places_of(table, [column.name], column, source)
+        (place,) = places_of(table, [column], source)
         if place in assigned:
             raise source.error(
                 f"`{column.name}` is set twice",

@@ -40,10 +40,10 @@ class InsertStatement:
             by_name="`insert by name`",
         )
         target = statement.this
-        named = [part.name for part in target.expressions] if isinstance(target, exp.Schema) else None
+        named = target.expressions if isinstance(target, exp.Schema) else None
         table = changed_table(target.this if isinstance(target, exp.Schema) else target, catalogue, source)
         self._table, self.tables = table, (table,)
-        places = places_of(table, named, target, source)
+        places = places_of(table, named, source)
         statement = _with_names_known(statement)
         conflict = conflict_of(statement, table, places, source)
         self._conflict = None if conflict is None else ConflictingInsert(table, conflict, catalogue, source)

@@ -114,7 +114,7 @@ def _keys(
     named = asked.args.get("conflict_keys") or []
     if not named:
         return keys
-    key = places_of(table, [part.name for part in named], named[0], source)
+    key = places_of(table, named, source)
     if set(key) not in [set(columns) for columns in keys]:
         raise source.error(
             f"({', '.join(names[place] for place in key)}) is no key of `{table.name}`",
@@ -145,7 +145,7 @@ def _read_excluded(table: Table, node: exp.Expr, source: SqlText) -> exp.Expr:
             return part
         found = find(part.name, names)
         if found is None:
-            places_of(table, [part.name], part, source)
+            places_of(table, [part], source)
         column = _excluded(table, names.index(found or ""))
         column.meta.update(part.this.meta)
         return column

@@ -185,8 +185,8 @@ def test_values_are_computed_and_cast_where_they_have_to_be() -> None:
     ("text", "what", "place"),
     [
         ("insert into t values (1, 2, 'x')", "3 values for 4 columns of `t`", "1:23"),
-        ("insert into t (a, z) values (1, 2)", "`t` has no column `z`", "1:13"),
-        ("insert into t (a, A) values (1, 2)", "column `a` is named twice", "1:13"),
+        ("insert into t (a, z) values (1, 2)", "`t` has no column `z`", "1:19"),
+        ("insert into t (a, A) values (1, 2)", "column `a` is named twice", "1:19"),
         ("insert into t (a) values (1)", "column `c` of `t` cannot be null", "1:13"),
         ("insert into t values (1, 1, null, 1)", "column `c` of `t` cannot be null", ""),
         ("insert into t values ('one', 1, 'c', 1)", "column `a` of `t`: one is not a number", "1:23"),

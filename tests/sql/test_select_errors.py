@@ -189,6 +189,23 @@ def test_what_the_parser_takes_and_sql_does_not(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("insert into k (id, nope) values (1, 2)", "1:20", "`k` has no column `nope`"),
+        ("insert into k (id,\n  c, ID) select 1, 2, 3", "2:6", "column `id` is named twice"),
+        ("insert into k values (1, 2) on conflict (id, nope) do nothing", "1:46", "`k` has no column `nope`"),
+        ("update k set id = 2, nope = 1", "1:22", "`k` has no column `nope`"),
+    ],
+)
+def test_a_column_that_a_change_cannot_name_is_marked(text: str, place: str, told: str) -> None:
+    """Of `insert` the table and all columns were marked, of `on conflict` the first one."""
+    db = lftj.Database()
+    db.sql("create table k (id int primary key, c text)")
+    with pytest.raises(lftj.ProgramError, match=re.escape(f"<sql>:{place}: error: {told}")):
+        db.sql(text)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("update k set a = 10 / a", "in `update k set a = 10 / a` with id = 1, a = 0: division by zero"),
