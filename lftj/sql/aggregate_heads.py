@@ -360,12 +360,19 @@ class AggregateHeads:
 
 
 def _quotient(total: ast.Term, number: ast.Term, type_: str) -> ast.Term:
-    """A sum by a number of rows, as a float; of intervals the nearest interval, as `/` of these leaves a rest."""
+    """A sum by a number of rows, as a float; of intervals the nearest interval, half to even as `mean` rounds.
+
+    `/` of intervals leaves a rest. Twice the rest says whether the mean is nearer to the next microsecond: where it is
+    more than the number, or as much and the whole is odd.
+    """
     if type_ == DURATION:
+        two = ast.Constant(2, NUMBER)
         whole = ast.Functor("/", (total, number))
         rest = ast.Functor("-", (total, ast.Functor("*", (whole, number))))
-        rounded = ast.Functor("/", (ast.Functor("*", (rest, ast.Constant(2, NUMBER))), number))
-        return ast.Functor("+", (whole, rounded))
+        odd = ast.Functor("-", (whole, ast.Functor("*", (ast.Functor("/", (whole, two)), two))))
+        twice = ast.Functor("+", (ast.Functor("*", (rest, two)), odd))
+        more = ast.Functor("/", (twice, ast.Functor("+", (number, ast.Constant(1, NUMBER)))))
+        return ast.Functor("+", (whole, more))
     functor = _AS_FLOAT.get(family_of(type_))
     as_float = total if functor is None else ast.Functor(functor, (total,))
     return ast.Functor("/", (as_float, ast.Functor("itof", (number,))))
