@@ -20,7 +20,17 @@ class LftjSql(DuckDB):
         HEREDOC_STRING_ALTERNATIVE = TokenType.PARAMETER
 
     class Parser(DuckDBParser):
-        """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it."""
+        """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it.
+
+        The field of `extract` has a place, as other words have.
+        """
+
+        def _parse_extract(self) -> exp.Extract | exp.Anonymous:
+            field = self._curr
+            found = super()._parse_extract()
+            if isinstance(found.this, exp.Var):
+                found.this.update_positions(field)
+            return found
 
         def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
             begin = self._index

@@ -216,14 +216,14 @@ def _replace(of: Translator, node: exp.Expr) -> list[Case]:
 # Times
 
 
-def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr) -> list[Case]:
-    """`extract(name from time)`."""
+def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: exp.Expr) -> list[Case]:
+    """`extract(name from time)`; `named` is where the name stands."""
     key = _OTHER_NAMES.get(name.upper(), name.upper())
     takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
     if key not in _FIELDS:
         raise of.scope.source.unsupported(
             f"the field `{name.lower()}`",
-            node,
+            named,
             did_you_mean(name.lower(), [known.lower() for known in _FIELDS], f"use one of {_listed(_FIELDS)}"),
         )
 
@@ -273,11 +273,11 @@ _FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
 
 
 def _extract(of: Translator, node: exp.Expr) -> list[Case]:
-    return field(of, node, node.this.name, node.expression)
+    return field(of, node, node.this.name, node.expression, node.this)
 
 
 def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
-    return lambda of, node: field(of, node, name, node.this)
+    return lambda of, node: field(of, node, name, node.this, node)
 
 
 def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
@@ -381,9 +381,9 @@ def anonymous(of: Translator, node: exp.Anonymous) -> list[Case]:
     """A function that sqlglot does not know by name."""
     name, arguments = str(node.this).lower(), node.expressions
     if name in ("date_part", "datepart") and len(arguments) == 2:
-        return field(of, node, plain(arguments[0]).name, arguments[1])
+        return field(of, node, plain(arguments[0]).name, arguments[1], arguments[0])
     if name in ("weekday", "isodow") and len(arguments) == 1:
-        return field(of, node, "DOW" if name == "weekday" else "ISODOW", arguments[0])
+        return field(of, node, "DOW" if name == "weekday" else "ISODOW", arguments[0], node)
     if name == "suffix" and len(arguments) == 2:
         return of.value(exp.EndsWith(this=arguments[0], expression=arguments[1]))
     if name == "prefix" and len(arguments) == 2:

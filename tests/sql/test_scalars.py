@@ -139,7 +139,7 @@ REFUSED = [
     ("d < 1234567890123456789.5", "has more than 18 digits", "1234567890123456789.5", "as a double"),
     ("t + interval '1' fortnight", "`fortnight` is no unit of time", "'1'", "one of these units"),
     ("interval '3' month", "an interval of months as a value", "'3'", "add it to a date"),
-    ("extract(week from t)", "the field `week`", "t", "use one of `year`"),
+    ("extract(week from t)", "the field `week`", "week", "use one of `year`"),
     ("abs(w)", "`w` is text, and `abs` takes bigint, decimal or double", "w", "cast(w as bigint)"),
     ("t < '1995-02-30'", "`1995-02-30` is no date", "t < '1995-02-30'", "correct the text"),
     ("case when b then i else w end", "values of type bigint and of type text", "b then i else w", "cast one of them"),

@@ -34,6 +34,9 @@ PARTS = {
     "select abs(a +) from t": "1:15: error: syntax error at `)`",
     "select abs(a ** ) from t": "1:17: error: syntax error at `)`",
     "select 1 a b": "1:12: error: syntax error at `b`",
+    "select extract(nonsense from d) from t": "1:16: error: not supported yet: the field `nonsense`",
+    "select extract(hour from d) from t": "1:26: error: `d` is date",
+    "select date_part('nonsense', d) from t": "1:18: error: not supported yet: the field `nonsense`",
     "select nullif(a from t": "1:14: error: syntax error: a parenthesis that is never closed",
 }
 
