@@ -23,6 +23,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language.diagnostics import counted
+from lftj.sql.dialect import LftjSql
 from lftj.sql.places import SqlText
 
 REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
@@ -46,6 +47,8 @@ _FOLLOWED = {
     "primary": "key",
     "foreign": "key",
 }
+# Within fewer parentheses than these nothing is nested too deeply by them.
+_FEW = 20
 # A shorter word is a name: `a` is not `as` misspelt.
 _SHORTEST = 2
 # What the parser says of a function with too many arguments, and of one with too few.
@@ -154,7 +157,14 @@ def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) 
 def broken(source: SqlText, error: Exception) -> ProgramError:
     """The error to raise about a text that has no tokens, or too many levels."""
     if isinstance(error, RecursionError):
-        return refused("the statement is nested too deeply", Span(source.name), "each level takes room on the stack")
+        inner, levels = _innermost(source)
+        why = f"there are {levels} parentheses around this one, and " if inner is not None else ""
+        return refused(
+            "the statement is nested too deeply",
+            Span(source.name) if inner is None else _span(source, inner),
+            f"{why}each level takes room on the stack",
+            "write a part of it as a view, or as a query of `with`, and name that",
+        )
     at = _open_quote(source.text)
     if at is None:
         said = str(error).strip().splitlines()[0]
@@ -233,6 +243,19 @@ def _unclosed(tokens: Sequence[Token]) -> Token | None:
                 return token
             opened.pop()
     return opened[-1] if opened else None
+
+
+def _innermost(source: SqlText) -> tuple[Token | None, int]:
+    """The parenthesis within most others, and how many these are; None if they are few."""
+    found: tuple[Token | None, int] = None, _FEW - 1
+    level = 0
+    for token in LftjSql().tokenize(source.text):
+        if token.token_type == TokenType.L_PAREN:
+            found = (token, level) if level > found[1] else found
+            level += 1
+        elif token.token_type == TokenType.R_PAREN:
+            level -= 1
+    return found
 
 
 def _closing(token: Token) -> str:

@@ -37,6 +37,8 @@ PARTS = {
     "select extract(nonsense from d) from t": "1:16: error: not supported yet: the field `nonsense`",
     "select extract(hour from d) from t": "1:26: error: `d` is date",
     "select date_part('nonsense', d) from t": "1:18: error: not supported yet: the field `nonsense`",
+    f"select\n {'(' * 90}a{' + 1)' * 90} from t": "<sql>:2:91: error: the statement is nested too deeply",
+    f"select {'+'.join(['(a)'] * 4000)} from t": "<sql>: error: the statement is nested too deeply",
     "select nullif(a from t": "1:14: error: syntax error: a parenthesis that is never closed",
 }
 
