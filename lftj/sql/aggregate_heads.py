@@ -116,7 +116,7 @@ class AggregateHeads:
             inner = inner.this
         op = _OPS.get(type(inner), "")
         if not op or len(inner.expressions) > 0:
-            name = inner.sql_name().lower() if isinstance(inner, exp.Func) else inner.key
+            name = source.word(inner)
             raise source.unsupported(
                 f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
                 inner,

@@ -22,8 +22,24 @@ class LftjSql(DuckDB):
     class Parser(DuckDBParser):
         """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it.
 
-        The field of `extract` has a place, as other words have.
+        All aggregates have a place, and the field of `extract`.
         """
+
+        def _parse_function_call(
+            self,
+            functions: dict[str, Any] | None = None,
+            anonymous: bool = False,
+            optional_parens: bool = True,
+            any_token: bool = False,
+        ) -> exp.Expr | None:
+            name = self._curr
+            found = super()._parse_function_call(functions, anonymous, optional_parens, any_token)
+            function = found
+            while isinstance(function, exp.Window | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+                function = function.this
+            if isinstance(function, exp.AggFunc) and "start" not in function.meta:
+                function.update_positions(name)
+            return found
 
         def _parse_extract(self) -> exp.Extract | exp.Anonymous:
             field = self._curr

@@ -111,11 +111,11 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
     told_apart = isinstance(inner, exp.Distinct)
     if isinstance(inner, exp.Star) and any(inner.args.values()):
         why, remedy = "`count(*)` counts rows, whatever their columns are", "write `count(*)`, or name a column"
-        raise source.error(f"`{node.key}` of some columns of `*`", node, why=why, remedy=remedy)
+        raise source.error(f"`{source.word(node)}` of some columns of `*`", node, why=why, remedy=remedy)
     if isinstance(node, exp.Count) and not told_apart:
         return
     if any(isinstance(part, exp.Star) for part in (inner.expressions if told_apart else [inner])):
-        shown = f"`{node.key}({'distinct ' if told_apart else ''}*)`"
+        shown = f"`{source.word(node)}({'distinct ' if told_apart else ''}*)`"
         why, remedy = "`*` stands for rows, which only `count(*)` counts", "name a column"
         raise source.error(shown, node, why=why, remedy=remedy)
 

@@ -38,6 +38,11 @@ class SqlText:
         before = self.text[:offset]
         return before.count("\n") + 1, offset - before.rfind("\n")
 
+    def word(self, node: exp.Expr) -> str:
+        """The word, in small letters, that a function or a statement begins with; the parser's where it has none."""
+        found = re.compile(r"\w+").match(self.text, node.meta["start"]) if "start" in node.meta else None
+        return found[0].lower() if found else node.key
+
     def behind(self, word: str, node: exp.Expr) -> bool:
         """Whether a node stands behind a word of SQL, parentheses aside."""
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]

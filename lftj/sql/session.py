@@ -54,6 +54,7 @@ _REMEDIES = {
     **dict.fromkeys(("prepare", "execute", "deallocate"), "call `db.sql(text, name=value)`, with `$name` in the text"),
     **dict.fromkeys(("vacuum", "checkpoint"), "leave it out: lftj reclaims memory by itself"),
     **dict.fromkeys(("grant", "revoke"), "leave it out: whoever has the database may do everything"),
+    "savepoint": "leave it out: a text, or a block `with db.transaction() as tx:`, is done as a whole or not at all",
     "comment": "leave it out, or write it as `-- ...`",
 }
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
@@ -125,8 +126,9 @@ def carry_out(
                 "`begin` and `commit` may stand around a whole text of `db.sql`",
             )
         case _:
-            word = (str(statement.this) if isinstance(statement, exp.Command) else statement.key).lower()
-            raise source.unsupported(f"`{word}`", statement, _REMEDIES.get(word, "leave it out"))
+            word = source.word(statement)
+            remedy = _REMEDIES.get(word) or _REMEDIES.get(statement.key, "leave it out")
+            raise source.unsupported(f"`{word}`", statement, remedy)
     return None
 
 

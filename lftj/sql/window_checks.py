@@ -115,7 +115,7 @@ def _check_function(node: exp.Expr, source: SqlText) -> None:
             "leave rows with null out in a subquery",
         )
     if isinstance(function, _WITHOUT_ARGUMENTS) and any(function.args.values()):
-        raise source.unsupported(f"arguments of `{function.key}`", node, "order the window by them")
+        raise source.unsupported(f"arguments of `{source.word(function)}`", node, "order the window by them")
     if isinstance(function, exp.Func) and any(isinstance(part, exp.Order) for part in function.expressions):
         raise source.unsupported(f"`order by` in `{shown}`", node, "order the window")
 

@@ -136,7 +136,9 @@ def _end(spec: exp.Expr, side: str, rows: bool, node: exp.Window, text: SqlText)
         return None
     if not rows:
         remedy = "use `rows`, or a scalar subquery that bounds them"
-        raise text.unsupported("a range of values in a window", node, remedy)
+        groups = str(spec.args.get("kind")).upper() == "GROUPS"
+        what = "`groups` that are counted in a window" if groups else "a range of values in a window"
+        raise text.unsupported(what, node, remedy)
     sign = -1 if str(spec.args.get(f"{side}_side")).upper() == "PRECEDING" else 1
     return sign * _number(end, node, text, least=0)
 

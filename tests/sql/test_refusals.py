@@ -16,11 +16,11 @@ OUTER = "not supported yet: `{}` over columns of the query around only"
 CHAINED = "a comparison of a comparison without parentheses"
 # a statement, with « and » around what is marked; what is said
 CASES = [
-    ("select (select max(«t.a»)) as m from t", OUTER.format("max(t.a)")),
+    ("select (select «max(t.a»)) as m from t", OUTER.format("max(t.a)")),
     ("select (select «sum(t.a») from (values (1), (2)) u(x)) as s from t", OUTER.format("sum(t.a)")),
-    ("select b from t where a = (select max(«t.a»))", OUTER.format("max(t.a)")),
-    ("select b, (select max(«t.a») + min(x) from (values (1)) u(x)) as m from t group by b", OUTER.format("max(t.a)")),
-    ("select (select (select max(«t.a»))) as m from t", OUTER.format("max(t.a)")),
+    ("select b from t where a = (select «max(t.a»))", OUTER.format("max(t.a)")),
+    ("select b, (select «max(t.a») + min(x) from (values (1)) u(x)) as m from t group by b", OUTER.format("max(t.a)")),
+    ("select (select (select «max(t.a»))) as m from t", OUTER.format("max(t.a)")),
     ("select a,«,» b from t", "syntax error at `,`"),
     ("select a from t group by «,»a", "syntax error at `,`"),
     ("select coalesce(«,»a) from t", "syntax error at `,`"),

@@ -41,6 +41,28 @@ PARTS = {
     f"select {'+'.join(['(a)'] * 4000)} from t": "<sql>: error: the statement is nested too deeply",
     "select nullif(a from t": "1:14: error: syntax error: a parenthesis that is never closed",
 }
+# What is parsed, and named by the user's words for it.
+WORDS = {
+    "select string_agg(b, ',') from t": "1:8: error: not supported yet: the aggregate `string_agg`",
+    "select LISTAGG(b, ',') from t": "1:8: error: not supported yet: the aggregate `listagg`",
+    "select bool_and(a > 1) filter (where a > 0) from t": "1:8: error: not supported yet: the aggregate `bool_and`",
+    "select max_by(a, b) from t": "1:8: error: not supported yet: the aggregate `max_by`",
+    "select quantile_cont(a, 0.5) from t": "1:8: error: not supported yet: the aggregate `quantile_cont`",
+    "select string_agg(*) from t": "1:8: error: `string_agg(*)`",
+    "select row_number(a) over () from t": "1:8: error: not supported yet: arguments of `row_number`",
+    "select sum(a) over (order by a groups 1 preceding) from t": "not supported yet: `groups` that are counted in a w",
+    "select sum(a) over (order by a range 1 preceding) from t": "not supported yet: a range of values in a window",
+    "savepoint x": "1:1: error: not supported yet: `savepoint`",
+    "summarize t": "1:1: error: not supported yet: `summarize`",
+    "show tables": "1:1: error: not supported yet: `show`",
+    "vacuum": "1:1: error: not supported yet: `vacuum`",
+}
+
+
+@pytest.mark.parametrize("sql", WORDS)
+def test_what_is_not_supported_is_called_as_it_is_written(sql: str) -> None:
+    """Messages had the parser's names: `group_concat`, `logical_and`, `rownumber`, `alias`."""
+    assert WORDS[sql] in _refusal(sql)
 
 
 @pytest.mark.parametrize("sql", WHOLE)
