@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lftj.sql.places import SqlText
+from lftj.sql.syntax_errors import too_few_arguments, too_many_arguments
 from lftj.sql.window_checks import check_definitions, check_window
 
 
@@ -18,6 +19,8 @@ def check_complete(statement: exp.Expr, source: SqlText) -> None:
     for node in list(statement.walk()):
         if isinstance(node, exp.Count) and node.this is None:
             node.set("this", exp.Star())
+        if type(node) in _MOST_ARGUMENTS:
+            _check_arguments(node, source)
         if isinstance(node, exp.AggFunc):
             _check_star(node, source)
         if type(node) in _CHECKS:
@@ -105,6 +108,15 @@ def _comparison(node: exp.Expr, source: SqlText) -> None:
         )
 
 
+def _check_arguments(node: exp.Expr, source: SqlText) -> None:
+    given = sum(isinstance(argument, exp.Expr) for argument in node.args.values())
+    most = _MOST_ARGUMENTS[type(node)]
+    if given > most:
+        raise source.error(node=node, **too_many_arguments(source.word(node), most, given))
+    if isinstance(node, exp.Replace) and given < most:
+        raise source.error(node=node, **too_few_arguments(source.word(node), given))
+
+
 def _check_star(node: exp.AggFunc, source: SqlText) -> None:
     """Refuse `*` where a value is meant."""
     inner = node.this
@@ -120,6 +132,12 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
         raise source.error(shown, node, why=why, remedy=remedy)
 
 
+# How many arguments functions take for which the parser knows more, of other dialects.
+_MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
+    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length), 1),
+    **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains), 2),
+    **dict.fromkeys((exp.Substring, exp.Replace), 3),
+}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Insert: _insert,

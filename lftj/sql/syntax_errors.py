@@ -122,6 +122,19 @@ def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | Non
     return None
 
 
+def too_many_arguments(name: str, most: int, given: int) -> dict[str, str]:
+    """What is wrong with a function that has more arguments than it takes, why, and what to do."""
+    what = f"`{name}` takes {counted(most, 'argument')} at most, and has {given}"
+    return {"what": what, "why": f"`{name}` has no use for more", "remedy": "leave the others out"}
+
+
+def too_few_arguments(name: str, given: int) -> dict[str, str]:
+    """What is wrong with a function that lacks an argument, why, and what to do."""
+    what = f"`{name}` without an argument" if given == 0 else f"`{name}` with {counted(given, 'argument')} only"
+    why = "it has no value without the arguments that are missing"
+    return {"what": what, "why": why, "remedy": "write the arguments that it takes"}
+
+
 def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) -> ProgramError | None:
     """The error that names a word that was meant otherwise, near the token `at`; None if no guess helps."""
     guesses: list[tuple[float, Token, str]] = []
@@ -187,16 +200,13 @@ def _wrong_number_of_arguments(source: SqlText, tokens: Sequence[Token], at: int
     function, given = call
     name = function.text.lower()
     if many:
-        what = f"`{name}` takes {counted(int(many[2]), 'argument')} at most, and has {given}"
-        return refused(what, _span(source, function), f"`{name}` has no use for more", "leave the others out")
+        return refused(span=_span(source, function), **too_many_arguments(name, int(many[2]), given))
     assert few is not None
     kind: type[Any] = getattr(exp, few[1], exp.Expr)
     names = kind.sql_names() if issubclass(kind, exp.Func) else ()
     if not names or (issubclass(kind, _OPERATORS) and name.upper() not in names):
         return None  # what is unfinished is an expression in the parentheses
-    what = f"`{name}` without an argument" if given == 0 else f"`{name}` with {counted(given, 'argument')} only"
-    why, remedy = "it has no value without the arguments that are missing", "write the arguments that it takes"
-    return refused(what, _span(source, function), why, remedy)
+    return refused(span=_span(source, function), **too_few_arguments(name, given))
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
