@@ -38,7 +38,7 @@ from lftj.values.value_type import ValueType
 
 CHUNK_ROWS = 50_000
 # The types whose values JSON has; all others are written as texts.
-_PLAIN = ("number", "unsigned", "float", "symbol", "bool")
+JSON_FAMILIES = ("number", "unsigned", "float", "symbol", "bool")
 _BRACKETS = (b"{}", b"[]")
 
 
@@ -148,7 +148,7 @@ def _decimal(text: str) -> Decimal:
 def _part(values: Sequence[object], type: str) -> ColumnPart:
     """The codes of the values of a column, of which some may be texts of values that JSON does not have."""
     family = family_of(type)
-    if family not in _PLAIN:
+    if family not in JSON_FAMILIES:
         read = _read_texts(values, without_null(type))
     elif Decimal in map(_class_of, values):
         read = _read_decimals(values, family)
@@ -225,6 +225,6 @@ def _objects(content: Content) -> Iterator[str]:
 def json_values(row: Iterable[Any], types: Sequence[ValueType]) -> list[Any]:
     """The values of a row as JSON has them: texts where it has none of the type."""
     return [
-        value if value is None or kind.family in _PLAIN else kind.text(value)
+        value if value is None or kind.family in JSON_FAMILIES else kind.text(value)
         for value, kind in zip(row, types, strict=True)
     ]

@@ -27,7 +27,7 @@ from lftj.errors import DataError
 from lftj.io.convert import arrow_part
 from lftj.io.fields import bulk_part
 from lftj.io.file import File
-from lftj.io.json_text import read_ndjson
+from lftj.io.json_text import JSON_FAMILIES, read_ndjson
 from lftj.io.lines import records
 from lftj.io.pick import ColumnsError, listed
 from lftj.io.read_options import DEFAULTS
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 # The kinds of text by the ending of a name, with the delimiter of fields; rows of JSON have none.
 KINDS = {".ndjson": "", ".jsonl": "", ".csv": ",", ".tsv": "\t"}
-# The types whose values JSON has.
-_PLAIN = ("number", "unsigned", "float", "symbol", "bool")
 _FORMS = {b"{": "objects", b"[": "arrays"}
 # Integers from here on may be no floats.
 _INEXACT = 2.0**53
@@ -199,7 +197,7 @@ def _in_json(type_: str) -> pa.DataType:
     """The Arrow type of what JSON holds for a type: of most a text."""
     import pyarrow as pa
 
-    return type_of(type_).arrow_type() if family_of(type_) in _PLAIN else pa.string()
+    return type_of(type_).arrow_type() if family_of(type_) in JSON_FAMILIES else pa.string()
 
 
 def _values(column: pa.Array, type_: str) -> pa.Array | None:
@@ -209,7 +207,7 @@ def _values(column: pa.Array, type_: str) -> pa.Array | None:
     made = type_of(type_)
     if made.family == "symbol":
         return column
-    if made.family in _PLAIN:
+    if made.family in JSON_FAMILIES:
         inexact = made.family == "float" and not (np.abs(column.to_numpy()) < _INEXACT).all()
         return None if inexact or len(arrow_part(column, type_).bad) else column
     part, texts = bulk_part(column.cast(pa.binary()), without_null(type_)), _Texts()
