@@ -4,7 +4,7 @@
 `formats` (the table of formats) · `read_text`, `lines`, `fields` (text) · `write_text`, `content` (text to write) ·
 `json_text` (JSON) · `binary` (Parquet, Arrow), `batch_reader` (their batches) ·
 `typed`, `convert`, `rows`, `row_forms` (data frames, arrays, tuples,
-dicts) · `pick` (which column is which) · `staging`,
+dicts) · `pandas_missing` (what is missing in their columns) · `pick` (which column is which) · `staging`,
 `rejects` (rows until all are known to be good, and bad ones) · `changes` (rows of a transaction) · `change_feed`
 (changes with an operation each) · `change_file` (transactions in a text) · `directive_files` (`.input`, `.output`).
 """

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError, arrow_fault, arrow_part, list_part, numpy_fault, numpy_part
-from lftj.io.pick import Columns
+from lftj.io.pandas_missing import whole_numbers_fault, with_nulls
+from lftj.io.pick import Columns, ColumnsError, listed
 from lftj.io.staging import ColumnPart, Staging
 from lftj.values import faults
 from lftj.values.schema import Column
-from lftj.values.type_table import is_nullable, type_of
+from lftj.values.type_table import type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,7 +93,27 @@ def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: s
     if not hasattr(frame, "columns"):
         frame = frame.to_frame()
     names = [str(label) for label in frame.columns]
-    _read_columns([frame.iloc[:, i] for i in range(len(names))], names, len(frame), staging, columns, source)
+    held = [frame.iloc[:, i] for i in range(len(names))]
+    try:
+        _read_columns(held, names, len(frame), staging, columns, source)
+    except ColumnsError as error:
+        if not (levels := _wanted_levels(frame, staging, columns)):
+            raise
+        raise ColumnsError(
+            error.what,
+            where=error.where,
+            why=f"the index of a frame is not read, and this one's has {listed(levels)}",
+            remedy="give its `.reset_index()`, which makes columns of the index",
+        ) from error
+
+
+def _wanted_levels(frame: Any, staging: Staging, columns: Columns | None) -> list[str]:
+    """The names of the index that the relation or `columns=` asks for, or that make up for the columns it lacks."""
+    levels = [str(level) for level in frame.index.names if level is not None]
+    if columns is None and len(levels) + len(frame.columns) == staging.schema.arity:
+        return levels
+    wanted = staging.schema.names if columns is None else columns.values()
+    return [level for level in levels if level in wanted]
 
 
 def read_dict(mapping: Mapping[Any, Any], staging: Staging, columns: Columns | None, source: str) -> None:
@@ -173,12 +194,7 @@ def _read_columns(
 def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> ColumnPart:
     if of_pandas(values):
         plain = isinstance(values.dtype, np.dtype)
-        if rows and plain and values.dtype.kind == "f" and is_nullable(column.type):
-            import pyarrow
-
-            values = pyarrow.array(values.to_numpy(), from_pandas=True)  # where NaN stands for null
-        else:
-            values = values.to_numpy() if plain else _extension(values, column, staging, given, source)
+        values = (_plain if plain else _extension)(values, column, staging, given, source)
     if isinstance(values, np.ndarray):
         if rows and (fault_found := numpy_fault(values.dtype, column.type)):
             raise ColumnTypeError(column, staging.schema.name, given, fault_found, source)
@@ -202,6 +218,15 @@ def _one_chunk(values: pa.ChunkedArray) -> pa.Array:
         return values.combine_chunks()
     except pa.ArrowInvalid:  # dictionaries, of which all together have more values than their indices number
         return values.cast(values.type.value_type).combine_chunks()
+
+
+def _plain(series: Any, column: Column, staging: Staging, given: str, source: str) -> NDArray[Any] | pa.Array:
+    """The values of a pandas column of a numpy dtype, null where they are missing."""
+    fault = numpy_fault(series.dtype, column.type)
+    if fault and not series.isna().all():  # of a column without values every row is null, whatever pandas made it
+        fault = whole_numbers_fault(series.to_numpy(), column.type) or fault
+        raise ColumnTypeError(column, staging.schema.name, given, fault, source)
+    return with_nulls(series)
 
 
 def _extension(series: Any, column: Column, staging: Staging, given: str, source: str) -> pa.Array:

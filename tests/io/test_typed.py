@@ -222,7 +222,7 @@ def test_pandas_missing_values(reader, missing):
 @pytest.mark.parametrize(
     ("series", "kind"),
     [
-        (pd.Series([1, None]), "a float64, not a number"),
+        (pd.Series([1.0]), "a float64, not a number"),
         (pd.Series([True]), "a bool, not a number"),
         (pd.Series([True, None], dtype="boolean"), "a boolean, not a number"),
         (pd.Series(["a"], dtype="str"), "a str, not a number"),
