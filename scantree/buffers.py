@@ -229,7 +229,7 @@ def share_dirs(space, root, shape, work, lo, hi):
 
 
 @kernel
-def touched(shape, m, dirs, pages):
+def pages_wanted(shape, m, dirs, pages):
     """(row pages, directory pages) that may be made by `m` changes to a version of so many."""
     rows = 3 * min(m, pages) + (2 * m >> shape.page_bits) + 4
     return rows, min(rows, 3 * dirs + (2 * rows >> shape.dir_bits) + 4)

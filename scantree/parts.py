@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from scantree import update as _update
 from scantree._jit import kernel
-from scantree.buffers import MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, scratch, touched
+from scantree.buffers import MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, pages_wanted, scratch
 from scantree.crew import Crew, Shift, apart
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, Shape, compare, dir_words, last_at_most, page_words
 from scantree.memory import CLASSES, FREE, ArenaFullError, Heap, Words, allocate, drop, release
@@ -175,7 +175,7 @@ def update_in_parts(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: 
     most = (2 << shape.dir_bits) + (2 * m >> shape.page_bits) + 8
     most_dirs = (4 * m >> (shape.page_bits + shape.dir_bits)) + 18
     wanted = most + (AT_ONCE << shape.dir_bits), most_dirs + 2 * AT_ONCE
-    rows, directories = touched(shape, m, dirs, pages)
+    rows, directories = pages_wanted(shape, m, dirs, pages)
     parts = len(seams) + 1
     try:
         sizes = store._sizes(rows + parts * wanted[0], directories + parts * wanted[1], dirs + directories)

@@ -29,11 +29,11 @@ from scantree.buffers import (
     empty_dirs,
     empty_rows,
     merge_page,
+    pages_wanted,
     renew_page,
     share_dirs,
     share_pages,
     tops_for,
-    touched,
 )
 from scantree.layout import (
     DIRS,
@@ -244,7 +244,7 @@ def update(space, root, shape, batch, ops, verdict, work):
 @kernel
 def grains_wanted(shape, m, dirs, pages):
     """Grains that may be handed out for `m` changes to a version of so many pages."""
-    rows, directories = touched(shape, m, dirs, pages)
+    rows, directories = pages_wanted(shape, m, dirs, pages)
     room = 4
     while room < dirs + directories:
         room *= 2

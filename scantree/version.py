@@ -303,7 +303,7 @@ class Version(Reading):
     def _with_room(self, m: int) -> UpdateBuffers:
         """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`."""
         store, dirs = self.store, self.dirs
-        rows, directories = _buffers.touched(store.shape, m, dirs, self.pages)
+        rows, directories = _buffers.pages_wanted(store.shape, m, dirs, self.pages)
         store.arena.room(*store._sizes(rows, directories, dirs + directories))
         return store.prepare(m, dirs)
 

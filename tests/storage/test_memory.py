@@ -26,7 +26,7 @@ SMALL = 1 << 20
 allocate: Any = memory.allocate
 release: Any = memory.release
 size_class: Any = memory.size_class
-touched: Any = buffers.touched
+pages_wanted: Any = buffers.pages_wanted
 grains_wanted: Any = update.grains_wanted
 
 
@@ -50,6 +50,19 @@ def test_an_arena_reserves_and_does_not_commit() -> None:
         pytest.skip("no overcommitted mappings here")
     assert arena.space.mem.nbytes == Arena.RESERVE
     assert min(1 << 40, 2 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) <= Arena.RESERVE
+
+
+def test_versions_of_small_updates_wait_for_few_others() -> None:
+    """A call of their own took as long as dropping two: several go together, and their pages are used again."""
+    arena = Arena()
+    version = run_of(Store(arena, 1, page_rows=8, dir_rows=8), 0, 500)
+    tops = list[int]()
+    for i in range(100):
+        version, _ = version.update(np.array([[1_000 + i // 2]]), np.array([-1 if i % 2 else 1], np.int8))
+        assert len(arena.gone) <= memory.TOGETHER
+        tops.append(int(arena.space.heap[TOP]))
+    assert tops[-1] == tops[3 * memory.TOGETHER]
+    check_arena(arena, [version])
 
 
 def test_dropped_versions_make_room_for_new_ones() -> None:
@@ -334,7 +347,7 @@ def test_a_kernel_asks_for_what_is_asked_for_from_python(keys: int, values: int,
         pytest.skip("no column to fold")
     store = Store(Arena(), keys, values, page_rows=8, dir_rows=4, scan=scan)
     for m, dirs, pages in itertools.product((1, 3, 100, 5_000), (0, 1, 40, 3_000), (0, 1, 60, 90_000)):
-        rows, directories = touched(store.shape, m, dirs, pages)
+        rows, directories = pages_wanted(store.shape, m, dirs, pages)
         sizes = store._sizes(rows, directories, dirs + directories)
         assert grains_wanted(store.shape, m, dirs, pages) == sum(size.grains for size in sizes)
 
