@@ -106,7 +106,7 @@ def _sqlite(connection: sqlite3.Connection, start: int, n: int) -> float:
 def _entries(db: lftj.Database, connection: sqlite3.Connection, entry: bytes, start: int, n: int) -> float:
     """Commit in memory, and insert an entry like those of the log, by turns.
 
-    By turns, since a processor that waited for a disk has left everything: what comes next takes three times as long.
+    By turns, since a processor that has waited for a disk finds its caches cold: both together take longer than each.
     """
     began = time.perf_counter()
     for i in range(start, start + n):

@@ -5,6 +5,9 @@
 
 The rows of an input may come in any order and any number of times; the result is sorted and distinct. A sum of zero is
 kept: the caller decides what it means.
+
+`count_in` consolidates rows with those that were counted before, which are in a version; `net_few` puts few rows that
+go and come in order.
 """
 
 from __future__ import annotations

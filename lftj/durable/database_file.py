@@ -142,7 +142,7 @@ class DatabaseFile:
     def append_commit(
         self, changes: Mapping[str, Change], steps: Iterable[Step], dropped: Mapping[str, Change], deltas: Deltas
     ) -> None:
-        """Write the entry of a transaction, as `append`."""
+        """Write the entry of a transaction, as `append`. Whoever commits need not import what an entry is for that."""
         self.append(LogEntry(changes, {}, tuple(steps), dropped), deltas)
 
     def _write(self, entries: Sequence[Waiting]) -> None:

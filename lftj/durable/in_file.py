@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Publishing:
-    """The block of `_publishing`. A generator would take as long as all that a small commit writes to a file later."""
+    """The block of `InFile._publishing`: no generator, which takes a good part of what a small commit waits for."""
 
     __slots__ = ("_database", "_seq", "_state", "_steps")
 
