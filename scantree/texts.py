@@ -6,6 +6,8 @@
 
 The two first are the buffers of an Arrow string array, so that such an array of all texts costs nothing. Nothing is
 ever taken out. Linear probing; the caller keeps half of the slots free, and gives room for all that a batch may bring.
+A text's first slot is the upper bits of its hash, which the slot itself has: twice as many slots are filled from those
+there are in one pass over both, and no text is read again.
 
 Measured: 20 ns to hash and 40 to 60 ns to find or add a text of 35 bytes among 300,000, where Arrow's `index_in` hashes
 the whole table again at each call, and a dict wants every text as a Python object.
@@ -63,6 +65,15 @@ def hash_texts(data, ends, first, hashes):
         hashes[i] = value ^ value >> HALF
 
 
+@inlined
+def _shift(slots):
+    """By how much a hash, or a slot, is shifted to the right to be the number of a first slot."""
+    bits = 0
+    while 1 << bits < len(slots):
+        bits += 1
+    return np.uint64(64 - bits)
+
+
 @kernel
 def intern_texts(data, data_ends, first, hashes, heap, ends, slots, count, adding, numbers):
     """Write to `numbers` int64[n] those of n texts of `data` from number `first` on; how many are known afterwards.
@@ -70,12 +81,12 @@ def intern_texts(data, data_ends, first, hashes, heap, ends, slots, count, addin
     `count` are known before, in `heap`, `ends` and `slots`. A text that is not known is added if `adding`, else its
     number is -1. `hashes` uint64[n] are those of `hash_texts`.
     """
-    mask = np.uint64(len(slots) - 1)
+    mask, shift = np.uint64(len(slots) - 1), _shift(slots)
     n = len(hashes)
     for i in range(n):
         if i + AHEAD < n:
-            prefetch(slots, np.int64(hashes[i + AHEAD] & mask))
-        at, tag = hashes[i] & mask, hashes[i] & TAG
+            prefetch(slots, np.int64(hashes[i + AHEAD] >> shift))
+        at, tag = hashes[i] >> shift, hashes[i] & TAG
         low = data_ends[first + i]
         size = data_ends[first + i + 1] - low
         found = NONE
@@ -105,11 +116,13 @@ def intern_texts(data, data_ends, first, hashes, heap, ends, slots, count, addin
 
 
 @kernel
-def fill_slots(hashes, count, slots):
-    """Put texts of numbers `count`, `count` + 1, ..., distinct and with `hashes` uint64[n], into `slots`."""
-    mask = np.uint64(len(slots) - 1)
-    for i in range(len(hashes)):
-        at = hashes[i] & mask
-        while slots[at] != 0:
-            at = at + ONE & mask
-        slots[at] = hashes[i] & TAG | np.uint64(count + i + 1)
+def refill_slots(old, count, slots):
+    """Put the first `count` texts of the slots `old` into `slots`, which are 0 and at least as many."""
+    mask, shift = np.uint64(len(slots) - 1), _shift(slots)
+    for i in range(len(old)):
+        slot = old[i]
+        if slot != 0 and np.int64(slot & NUMBER) <= count:
+            at = slot >> shift
+            while slots[at] != 0:
+                at = at + ONE & mask
+            slots[at] = slot

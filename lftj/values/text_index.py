@@ -7,7 +7,7 @@ are only ever written behind their ends, or into new memory.
     add(array)      the numbers of texts, new ones for those that are not known; texts may come several times
     find(array)     the same, `NONE` for those that are not known
 
-Costs: O(bytes of the batch) amortised; 24 bytes a text beside its own when full, up to twice that after growth.
+Costs: O(bytes of the batch) amortised; 24 bytes a text beside its own before its slots become twice as many, 40 then.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class TextIndex:
         except BaseException:
             # Slots may name texts that were never told of: they are filled again without them.
             self.count = before
-            self._fill(len(self._slots))
+            self._refill(len(self._slots))
             raise
         return numbers
 
@@ -111,19 +111,15 @@ class TextIndex:
             ends[: count + 1] = self._ends[: count + 1]
             self._ends = ends
         if 2 * (count + more) > len(self._slots):
-            self._fill(1 << (4 * (count + more) - 1).bit_length())
+            self._refill(1 << (2 * (count + more) - 1).bit_length())
 
-    def _fill(self, size: int) -> None:
-        """Make `size` slots, and put all texts into them."""
+    def _refill(self, size: int) -> None:
+        """Put all texts into `size` slots, at least as many as there are."""
         from scantree import texts
 
         slots = np.zeros(size, np.uint64)
-        hashes = np.empty(min(CHUNK, self.count), np.uint64)
         with np.errstate(over="ignore"):
-            for first in range(0, self.count, CHUNK):
-                n = min(CHUNK, self.count - first)
-                texts.hash_texts(self._heap, self._ends, first, hashes[:n])
-                texts.fill_slots(hashes[:n], first, slots)
+            texts.refill_slots(self._slots, self.count, slots)
         self._slots = slots
 
 

@@ -15,6 +15,7 @@ from lftj.values import symbols as module
 from lftj.values import text_index
 from lftj.values.symbols import SymbolTable, stage
 from lftj.values.text_index import TextIndex
+from scantree import texts as text_kernels
 
 
 def array(texts):
@@ -48,15 +49,34 @@ def test_numbers_are_those_of_a_dict(seed):
         assert view.to_pylist() == texts
 
 
-def test_texts_that_collide_are_told_apart(monkeypatch):
+@pytest.mark.parametrize("value", [7, 2**64 - 1])
+def test_texts_that_collide_are_told_apart(value, monkeypatch):
+    # Those of the greatest hash begin at the last slot, and go on at the first.
     def alike(data, ends, first, hashes):
-        hashes[:] = 7
+        hashes[:] = value
 
     monkeypatch.setattr("scantree.texts.hash_texts", alike)
     index = TextIndex()
     texts = [str(i) for i in range(30)]
     assert index.add(array(texts)).tolist() == list(range(30))
     assert index.add(array(texts[::-1])).tolist() == list(range(29, -1, -1))
+
+
+def test_no_text_is_hashed_again_when_slots_become_more(monkeypatch):
+    hashed, hash_texts = [], text_kernels.hash_texts
+
+    def counting(data, ends, first, hashes):
+        hashed.append(len(hashes))
+        hash_texts(data, ends, first, hashes)
+
+    monkeypatch.setattr("scantree.texts.hash_texts", counting)
+    index = TextIndex()
+    slots = {len(index._slots)}
+    for i in range(0, 100, 4):
+        index.add(array([str(j) for j in range(i, i + 4)]))
+        slots.add(len(index._slots))
+    assert len(slots) > 4
+    assert sum(hashed) == 100
 
 
 def test_an_addition_that_fails_adds_nothing(monkeypatch):
