@@ -339,34 +339,45 @@ def _effective(given: _Given) -> tuple[RowLog, Batch]:
     if not given.pieces:
         none = RowLog.none(relation.arity)
         return none, Batch(none.rows, 0, INSERT)
-    rows = np.concatenate([piece[0] for piece in given.pieces], axis=1)
-    kinds, keyed, numbers = (np.concatenate([piece[i] for piece in given.pieces]) for i in (1, 2, 3))
+    rows, kinds, keyed, numbers = given.pieces[0]
+    if len(given.pieces) > 1:
+        rows = np.concatenate([piece[0] for piece in given.pieces], axis=1)
+        kinds, keyed, numbers = (np.concatenate([piece[i] for piece in given.pieces]) for i in (1, 2, 3))
     if relation.schema.bag:
         return _by_copies(relation.facts, rows, kinds, numbers), Batch(rows, rows.shape[1], INSERT, kinds)
     if not keyed.any():
-        return _batched(_by_row(relation.facts, rows, kinds, numbers))
+        return _by_row(relation.facts, rows, kinds, numbers)
     if not keyed.all():
         raise DataError(
             f"some events of `{relation.schema.name}` are about rows (+1, -1), and others about keys",
             why="in one call a relation with a key follows one of both; nothing was done",
             remedy="give all of them as insert, update and delete, or all as +1 and -1",
         )
-    return _batched(_by_key(relation, rows, kinds, numbers))
-
-
-def _batched(log: RowLog) -> tuple[RowLog, Batch]:
+    log = _by_key(relation, rows, kinds, numbers)
     return log, Batch(log.rows, len(log.kinds), INSERT, log.kinds)
 
 
-def _by_row(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
-    """The events after which a row is there and was not, or the other way round."""
+def _by_row(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> tuple[RowLog, Batch]:
+    """The events after which a row is there and was not, or the other way round.
+
+    The batch has what they add up to, in key order: what is sorted here need not be sorted again.
+    """
     ordered, order, starts = _runs(rows)
     comes: Marks = kinds[order] == INSERT
     before: Marks = np.empty(len(comes), np.bool_)
     before[1:] = comes[:-1]
-    before[starts] = facts.contains(ordered.take(starts, axis=1))
+    before[starts] = facts.contains(_chosen(ordered, starts))
     kept = np.sort(order[comes != before])
-    return RowLog(rows.take(kept, axis=1), kinds[kept], numbers[kept])
+    ends = np.append(starts, len(comes))[1:] - 1
+    moved = ends[comes[ends] != before[starts]]
+    net = np.where(comes[moved], INSERT, ERASE).astype(np.int8)
+    log = RowLog(_chosen(rows, kept), kinds[kept], numbers[kept])
+    return log, Batch(_chosen(ordered, moved), len(net), INSERT, net)
+
+
+def _chosen(rows: Rows, places: Ints) -> Rows:
+    """The rows at these places, distinct and in order."""
+    return rows if len(places) == rows.shape[1] else rows.take(places, axis=1)
 
 
 def _by_copies(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
