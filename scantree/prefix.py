@@ -94,6 +94,45 @@ def pair_under(mem, root, shape, prefixes):
 
 
 @kernel
+def pair_nearby(mem, root, shape, rows, prefix, key, most):
+    """Addresses of two rows with one `key` that begin with the first k keys of one of `rows` int64[keys, n].
+
+    `key` int64[...]: columns, those k among them. (-1, -1) if there are none; (-2, -2) if that takes more than `most`
+    steps. Neighbours in `rows` that begin with the same are looked at once. `prefix` int64[k] is scratch.
+    """
+    cap, k = 1 << shape.page_bits, len(prefix)
+    end, steps = end_pos(mem, root, shape), 0
+    for i in range(rows.shape[1]):
+        same = i > 0
+        for c in range(k):
+            same = same and rows[c, i] == rows[c, i - 1]
+        if same:
+            continue
+        for c in range(k):
+            prefix[c] = rows[c, i]
+        first = seek_lub(mem, root, shape, prefix)
+        pos = first
+        while pos < end:
+            at = address_at(mem, root, shape, pos)
+            if compare(mem, at, cap, prefix, 1, k) != 0:
+                break
+            before = first
+            while before < pos:
+                steps += 1
+                if steps > most:
+                    return -2, -2
+                other, c = address_at(mem, root, shape, before), 0
+                while c < len(key) and mem[at + key[c] * cap] == mem[other + key[c] * cap]:
+                    c += 1
+                if c == len(key):
+                    return other, at
+                before = following(mem, root, shape, before)
+            steps += 1
+            pos = following(mem, root, shape, pos)
+    return -1, -1
+
+
+@kernel
 def copy_matches(mem, root, shape, prefixes, first, state, out):
     """Copy the rows under the prefixes `prefixes` int64[m, k], which are in order, each with the number of its prefix.
 

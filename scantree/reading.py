@@ -251,8 +251,24 @@ class Reading:
             pair = _prefix.first_pair(mem, self.root, shape, keys)
         else:
             pair = _prefix.pair_under(mem, self.root, shape, self._prefixes(prefixes))
+        return self._rows_at(pair)
+
+    def pair_nearby(self, rows: Rows, keys: int, key: Sequence[int], most: int) -> tuple[bool, Rows | None]:
+        """(whether it is known, two rows int64[cols, 2] with one `key` that begin as one of `rows` does; None if none).
+
+        `rows` int64[>= keys, n] in key order; those that share their first `keys` keys with one of them are compared by
+        the columns of `key`, the first `keys` among them. O(n log n) and the pairs of those that begin alike; it is not
+        known where that would be more than `most`.
+        """
+        shape, mem, prefix = self.store.shape, self.store.arena.space.mem, np.empty(keys, np.int64)
+        pair = _prefix.pair_nearby(mem, self.root, shape, plain(rows), prefix, np.array(key, np.int64), most)
+        return pair[0] > -2, self._rows_at(pair)
+
+    def _rows_at(self, pair: tuple[int, int]) -> Rows | None:
+        """The rows int64[cols, 2] at two addresses; None if they are negative."""
         if pair[0] < 0:
             return None
+        shape, mem = self.store.shape, self.store.arena.space.mem
         cols = shape.keys if self.store.hidden else shape.cols
         return np.array([[mem[at + (c << shape.page_bits)] for at in pair] for c in range(cols)], np.int64)
 

@@ -12,8 +12,9 @@ evaluating the rule with the row in the place of its head, as far as the first a
     .decl city(id:number, name:symbol) primary-key (id)
 
 is a relation whose *primary key* determines the row; its columns may stand anywhere. Where they come first, it is
-checked as above. Else the facts before are looked up in the key order that begins with the key, which is built for the
-first check of few rows and follows as others do; for many rows the keys of all are sorted.
+checked as above. Where only some of them do, rows that begin like an inserted one are compared, as long as these are
+few. Else the facts before are looked up in the key order that begins with the key, which is built for the first check
+of few rows and follows as others do; for many rows the keys of all are sorted.
 
 An aggregate's own relation has one row per group because of how it is computed (`Heads.grouped`), and is not checked;
 nor is what shares the content of a functional predicate (alias.py).
@@ -49,6 +50,8 @@ Row = tuple[Any, ...]
 # From this part of the relation on, looking through all of it is cheaper than looking up the keys of the inserted rows;
 # and from this one on if the key order that they are looked up in is still to be built, with all columns.
 LARGE_PART, LARGE_UNORDERED_PART = 1 / 8, 1 / 64
+# Steps for each inserted row, and some more, that comparing it with those that begin alike may take.
+NEARBY, SOME_NEARBY = 32, 256
 A_FACT = "a fact (loaded or inserted)"
 
 
@@ -58,13 +61,12 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
     `inserted` int64[arity, n]: rows that came since they were last checked; some of them may have been there.
     """
     schema, order = before.schema, key_first(before.schema)
-    if order == tuple(range(schema.arity)):
-        pair = _pair(schema, facts, inserted)
-    elif before.content is before.facts and inserted.shape[1] <= len(facts) * (
-        LARGE_PART if order in before.orders else LARGE_UNORDERED_PART
-    ):
-        pair = _pair_beside(before, order, facts, inserted)
-    else:
+    known, pair = _pair(schema, order, facts, inserted)
+    if not known and before.content is before.facts:
+        part = LARGE_PART if order in before.orders else LARGE_UNORDERED_PART
+        if known := inserted.shape[1] <= part * len(facts):
+            pair = _pair_beside(before, order, facts, inserted)
+    if not known:
         pair = _pair_anywhere(schema, order, facts)
     if pair is not None:
         first, second = (gate.decode_row(row.tolist(), schema, evaluator.symbols) for row in pair.T)
@@ -86,9 +88,8 @@ def check_content(
     if functional and below is not None and below.content is content and below.schema.functional:
         return
     inserted, order = None if change is None else change.of_kind(INSERTED), key_first(relation.schema)
-    if order == tuple(range(relation.arity)):
-        pair = _pair(relation.schema, content, inserted)
-    else:
+    known, pair = _pair(relation.schema, order, content, inserted)
+    if not known:
         pair = _pair_anywhere(relation.schema, order, content)
     if pair is None:
         return
@@ -104,13 +105,19 @@ def check_content(
     raise _conflict(relation.schema, rows[0], rows[1], (described[0], described[1]), where)
 
 
-def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | None:
-    keys = len(schema.key) or schema.arity - 1
-    if keys == schema.arity:
-        return None
-    if inserted is None or inserted.shape[1] > LARGE_PART * len(version):
-        return version.pair(keys)
-    return version.pair(keys, inserted[:keys])
+def _pair(schema: Schema, order: tuple[int, ...], version: Version, inserted: Rows | None) -> tuple[bool, Rows | None]:
+    """(whether the declared key order tells, two rows of a version under one key). `inserted`: as `check_facts`."""
+    keys, few = len(schema.key) or schema.arity - 1, None
+    if inserted is not None and inserted.shape[1] <= LARGE_PART * len(version):
+        few = inserted
+    if order == tuple(range(schema.arity)):
+        if keys == schema.arity:
+            return True, None
+        return True, version.pair(keys) if few is None else version.pair(keys, few[:keys])
+    first = next(column for column in range(schema.arity) if column not in schema.key)
+    if few is None or not first:
+        return False, None
+    return version.pair_nearby(few, first, schema.key, SOME_NEARBY + NEARBY * few.shape[1])
 
 
 def _pair_anywhere(schema: Schema, order: tuple[int, ...], version: Version) -> Rows | None:

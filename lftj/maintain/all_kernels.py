@@ -69,4 +69,5 @@ def use_all(db: Any) -> None:
     assert content.some_columns((1,)).shape == (1, len(content))
     assert content.pair(1) is not None
     assert content.pair(2, content.rows_under(np.array([[1]]))) is None
+    assert content.pair_nearby(content.columns(), 1, (0,), 9)[0]
     assert db.memory()["total"]["pages"] > 0  # releases what the old versions held

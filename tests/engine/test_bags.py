@@ -69,10 +69,13 @@ def conflict(name: str, rows: set[tuple[Any, ...]]) -> bool:
 class Tables(RuleBasedStateMachine):
     """Loads and transactions on bags and on relations with primary keys."""
 
-    @initialize(looked_up=st.booleans())
-    def begin(self, looked_up: bool = False) -> None:
-        # Keys of inserted rows are looked up, or those of all are sorted.
+    @initialize(nearby=st.sampled_from((0, 2, 10**6)), looked_up=st.booleans())
+    def begin(self, nearby: int = 0, looked_up: bool = False) -> None:
+        # Rows that begin alike are compared, or keys of inserted rows are looked up, or those of all are sorted.
         self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(key_conflicts, "LARGE_PART", 9.0 if nearby else 1 / 8)
+        self.patch.setattr(key_conflicts, "SOME_NEARBY", nearby)
+        self.patch.setattr(key_conflicts, "NEARBY", 0)
         self.patch.setattr(key_conflicts, "LARGE_UNORDERED_PART", 9.0 if looked_up else 1 / 64)
         self.db = lftj.Database._sized(PROGRAM, page_rows=2, directory_rows=2, buffer_rows=3)
         self.facts: Facts = {"sale": Counter(), **{name: set() for name in KEYS}}
@@ -318,6 +321,22 @@ def test_a_key_conflict_names_key_rows_and_remedy() -> None:
         tx.erase("city", [("Oslo", 2)])
         tx.insert("city", [("Bonn", 2)])
     assert set(db["city"]) == {("Rome", 1), ("Bonn", 2)}
+
+
+def test_a_key_that_begins_as_rows_do_needs_no_key_order() -> None:
+    db = lftj.Database(".decl line(order:number, part:symbol, number:number) primary-key (order, number)")
+    db.load("line", [(order, f"part {number * order % 7}", number) for order in range(500) for number in range(4)])
+    with db.transaction() as tx:
+        tx.insert("line", [(3, "part 9", 4), (501, "part 1", 0)])
+    assert list(db._relations["line"].orders) == [(0, 1, 2)]
+    with pytest.raises(KeyConflictError) as caught, db.transaction() as tx:
+        tx.insert("line", [(3, "part 8", 4)])
+    assert sorted(caught.value.rows) == [(3, "part 8", 4), (3, "part 9", 4)]
+    with db.transaction() as tx:
+        tx.insert("line", [(7, f"more {number}", 4 + number) for number in range(600)])  # they all begin alike
+    with pytest.raises(KeyConflictError), db.transaction() as tx:
+        tx.insert("line", [(7, "other", 300)])
+    assert len(db["line"]) == 2_602
 
 
 @pytest.mark.parametrize("columns", ["i:number, n:number", "n:number, i:number"])

@@ -58,6 +58,29 @@ def test_pairs(given_rows: list[tuple[int, ...]], data: st.DataObject) -> None:
     )
 
 
+@given(rows, st.data(), st.sampled_from(((0,), (0, 2), (0, 1, 3), (0, 3))))
+def test_pairs_among_rows_that_begin_alike(given_rows: list[tuple[int, ...]], data: st.DataObject, key: tuple) -> None:
+    version, known = made(given_rows)
+    k = 2 if key == (0, 1, 3) else 1
+    asked = sorted(data.draw(st.lists(st.tuples(*[st.integers(-1, 4)] * KEYS), max_size=6)))
+    begins = {row[:k] for row in asked}
+    pairs = [
+        {a, b}
+        for i, a in enumerate(known)
+        for b in known[i + 1 :]
+        if a[:k] in begins and [a[c] for c in key] == [b[c] for c in key]
+    ]
+    most = data.draw(st.sampled_from((0, 3, 10**6)))
+    rows = np.array(asked, np.int64).reshape(len(asked), KEYS).T
+    found, pair = version.pair_nearby(rows, k, key, most)
+    steps = sum(n * (n + 1) // 2 for begin in begins if (n := sum(row[:k] == begin for row in known)))
+    assert found or steps > most
+    if pair is not None:
+        assert {tuple(row) for row in pair.T.tolist()} in pairs
+    elif found:
+        assert pairs == []
+
+
 def test_more_rows_than_prefixes() -> None:
     """The buffer is one row per prefix at first."""
     store = Store(Arena(), 2, page_rows=4, dir_rows=2)
