@@ -353,7 +353,7 @@ class Database(InFile):
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
         facts: Version = self._guarded(relation.with_facts, rows, count)
-        if relation.keyed:
+        if relation.schema.keyed:
             built = relation.built_so_far
             try:
                 check_facts(self._evaluator, relation, facts, rows)

@@ -298,7 +298,7 @@ class Transaction(RuleChanges, NotPickled):
         relation = self._relation(name)
         options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         if options in PLAIN:
-            rows = few_rows(source, relation.given_types, relation.numbers, self._evaluator.symbols.code)
+            rows = few_rows(source, relation.given, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
                 return None
@@ -351,11 +351,9 @@ class Transaction(RuleChanges, NotPickled):
         options: ReadOptions,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
-        schema = relation.schema if op == UPSERT else relation.given
+        schema = relation.schema if op == UPSERT else relation.schema.given
         if options in PLAIN:
-            symbols = self._evaluator.symbols
-            types = relation.types if op == UPSERT else relation.given_types
-            rows = few_rows(source, types, relation.numbers, symbols.intern_one)
+            rows = few_rows(source, schema, self._evaluator.symbols.intern_one)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], op))
                 return None

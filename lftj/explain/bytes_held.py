@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lftj.language.clause import INTERNAL, owner
-from lftj.store.stored import Built, ScanOrder, StoredRelation
+from lftj.store.order_stores import Built, ScanOrder
+from lftj.store.stored import StoredRelation
 from scantree.scan import Monoid
 
 

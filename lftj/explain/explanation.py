@@ -28,7 +28,8 @@ from lftj.maintain.trace import trace_lines
 from lftj.plan.join_stats import purpose
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.recursion.variants import CHANGED
-from lftj.store.stored import ScanOrder, StoredRelation
+from lftj.store.order_stores import ScanOrder
+from lftj.store.stored import StoredRelation
 
 if TYPE_CHECKING:
     from lftj.program.evaluation import Evaluation

@@ -222,7 +222,7 @@ class Commit:
             relation = base[name] if program is None or name in base else program.relations[name]
             new, change = applied(relation.facts, batches)
             if new is not relation.facts:
-                if relation.keyed:
+                if relation.schema.keyed:
                     self._note_built((name,) if relation.schema.key else ())
                     check_facts(self._evaluator, relation, new, change.of_kind(INSERTED))
                 facts[name], changed[name] = new, change

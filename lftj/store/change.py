@@ -142,17 +142,16 @@ class Batch(NamedTuple):
         return self.rows if self.op == ERASE else None
 
 
-def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[[str], int]) -> Rows | None:
+def few_rows(source: Any, schema: Schema, code: Callable[[str], int]) -> Rows | None:
     """The codes int64[arity, n] of a small or plain source; None if the readers of `lftj.io` have to look at it.
 
     A transaction often is one row, and setting up a reader takes longer than everything else it needs. So a few tuples
     of values of exactly the column's types, and arrays of int64 for relations of numbers, are turned into codes here;
     anything else, and anything that is wrong, goes to the readers, whose messages say what it is.
 
-    `types` are the columns', `numbers` says that all of them are numbers. `code` gives the code of a text, once all
-    rows are known to be good; `UNKNOWN` sends the source to the readers, too.
+    `code` gives the code of a text, once all rows are known to be good; `UNKNOWN` sends the source to the readers, too.
     """
-    arity = len(types)
+    arity, numbers = schema.arity, schema.numbers
     kind = type(source)
     if kind is np.ndarray:
         plain = numbers and arity and source.ndim == 2 and source.shape[1] == arity and source.dtype == np.int64
@@ -173,6 +172,7 @@ def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[
             return np.array(source, np.int64).T.copy()
         except OverflowError:
             return None
+    types = schema.types
     try:
         checked = [[to_stored(v, t) for v, t in zip(r, types, strict=True)] for r in source]
     except Misfit:

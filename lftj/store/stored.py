@@ -38,10 +38,11 @@ import numpy.typing as npt
 from lftj.plan.statistics import Statistics
 from lftj.store.change import ERASED, INSERT, Batch, Change, applied, of_bag
 from lftj.store.copies import counted
+from lftj.store.order_stores import ROUNDS, Built, OrderStores, ScanOrder
 from lftj.store.page_folds import PageFolds
 from lftj.values.schema import Schema
 from scantree.memory import Arena, ArenaFullError
-from scantree.scan import Monoid, Scan
+from scantree.scan import Monoid
 from scantree.sort import permuted
 from scantree.version import Store, Version
 
@@ -56,29 +57,10 @@ BULK_ROWS, BULK_PART = 10_000, 1 / 32
 MOST_BEHIND, BEHIND_PART = 32, 1 / 64
 
 
-class ScanOrder(NamedTuple):
-    """What a scan folds: the column numbered `column`, by `monoid`, with the rows in key order `order`.
-
-    `order` permutes the columns, all of them numbered as declared. Of COUNT, which reads none, `column` is 0.
-    """
-
-    order: tuple[int, ...]
-    monoid: Monoid
-    column: int
-
-    @classmethod
-    def of(cls, order: tuple[int, ...], monoid: Monoid, column: int) -> ScanOrder:
-        """The one form of what is asked for."""
-        return cls(order, monoid, 0 if monoid == Monoid.COUNT else column)
-
-
 # What remembered folds are kept by: whoever makes them says.
 FoldKey = Hashable
 # So many of them are kept per relation; the one that was made first goes.
 KEPT_FOLDS = 32
-
-# What a relation may build beside its content, and forget: a key order or a scan.
-Built = tuple[int, ...] | ScanOrder
 
 
 class LaggingOrder(NamedTuple):
@@ -134,38 +116,25 @@ class StoredRelation:
 
     __slots__ = (
         "__weakref__",
-        "_arena",
-        "_declared",
         "_folds",
         "_known",
         "_orders",
         "_scans",
-        "_sizes",
         "_statistics",
         "_stores",
         "arity",
         "content",
         "facts",
-        "given",
-        "given_types",
-        "keyed",
         "name",
-        "numbers",
         "schema",
-        "types",
     )
 
     def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.schema, self.name, self.arity = schema, schema.name, schema.arity
-        self.types, self.given, self.keyed = schema.types, schema.given, schema.keyed
-        self.given_types = self.given.types
-        self.numbers = set(self.types) == {"number"}
-        self._arena, self._sizes = arena, (page_rows, dir_rows)
-        self._declared = tuple(range(self.arity))
-        self._stores: dict[Built | str, Store] = {}
-        self.facts: Version = self._store(self._declared).empty()
+        self._stores = OrderStores(arena, schema.arity, page_rows, dir_rows)
+        self.facts: Version = self.declared_store().empty()
         self.content: Version = self.facts
-        self._orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: self.facts}
+        self._orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._stores.declared: self.facts}
         self._scans: dict[ScanOrder, Version] = {}
         self._folds: dict[FoldKey, PageFolds] = {}
         self._statistics: Statistics | None = None
@@ -181,7 +150,7 @@ class StoredRelation:
 
     def holding(self, content: Version) -> StoredRelation:
         """The same relation with the given content, all of which is facts, and nothing beside it."""
-        return self._with(content, content, {self._declared: content}, {}, {})
+        return self._with(content, content, {self._stores.declared: content}, {}, {})
 
     def overwrite(self, rows: Rows) -> bool:
         """Let this relation, that only who made it by `holding` knows of, hold `rows` from now on, if it can.
@@ -190,7 +159,7 @@ class StoredRelation:
         """
         if not self.content.overwrite(rows):
             return False
-        self._orders, self._statistics, self._known = {self._declared: self.content}, None, None
+        self._orders, self._statistics, self._known = {self._stores.declared: self.content}, None, None
         return True
 
     def _with(
@@ -204,10 +173,7 @@ class StoredRelation:
     ) -> StoredRelation:
         """The same relation with other rows; with what was known of the columns, if so many rows `changed`."""
         made = StoredRelation.__new__(StoredRelation)
-        made.schema, made.name, made.arity = self.schema, self.name, self.arity
-        made.types, made.given, made.numbers = self.types, self.given, self.numbers
-        made.given_types, made.keyed = self.given_types, self.keyed
-        made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
+        made.schema, made.name, made.arity, made._stores = self.schema, self.name, self.arity, self._stores
         made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
         made._folds, made._statistics, made._known = folds, None, None
         if changed is not None:
@@ -217,40 +183,35 @@ class StoredRelation:
                 made._known = self._known[0], self._known[1] + changed
         return made
 
-    def _store(self, built: Built) -> Store:
-        if built not in self._stores:
-            page_rows, dir_rows = self._sizes
-            scan = None
-            if isinstance(built, ScanOrder):
-                scan = Scan(built.monoid, built.order.index(built.column) if built.order else 0)
-            # setdefault: a snapshot in another thread may make the same one, and both must go on with it.
-            made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
-            return self._stores.setdefault(built, made)
-        return self._stores[built]
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the columns, in order."""
+        return self.schema.types
+
+    @property
+    def given(self) -> Schema:
+        """The rows that users insert and erase."""
+        return self.schema.given
 
     def declared_store(self) -> Store:
         """The store of facts, and of contents without rounds."""
-        return self._store(self._declared)
+        return self._stores.of(self._stores.declared)
 
     def order_store(self, columns: tuple[int, ...]) -> Store:
         """The store of the content in a key order."""
-        return self._store(columns)
+        return self._stores.of(columns)
+
+    def rounds_store(self) -> Store:
+        """The store of contents whose rows have a round each, which readers do not see (lftj/recursion)."""
+        return self._stores.of(ROUNDS)
+
+    def has_rounds_store(self) -> bool:
+        """Whether the relation has ever had rounds."""
+        return ROUNDS in self._stores
 
     def adopt_orders(self, orders: Mapping[tuple[int, ...], Version]) -> None:
         """Take versions that hold the content in key orders, from `order_store`, for these: nobody need build them."""
         self._orders.update(orders)
-
-    def has_rounds_store(self) -> bool:
-        """Whether the relation has ever had rounds."""
-        return "rounds" in self._stores
-
-    def rounds_store(self) -> Store:
-        """The store of contents whose rows have a round each, which readers do not see (lftj/recursion)."""
-        if "rounds" not in self._stores:
-            page_rows, dir_rows = self._sizes
-            made = Store(self._arena, self.arity, 1, page_rows=page_rows, dir_rows=dir_rows, hidden=True)
-            return self._stores.setdefault("rounds", made)
-        return self._stores["rounds"]
 
     def __len__(self) -> int:
         return len(self.content)
@@ -279,7 +240,7 @@ class StoredRelation:
         held = self._orders.get(columns)
         if isinstance(held, Version):
             return held
-        made = held.catch_up(columns) if held is not None else self._store(columns).reorder(self.content, columns)
+        made = held.catch_up(columns) if held is not None else self.order_store(columns).reorder(self.content, columns)
         self._orders[columns] = made
         return made
 
@@ -310,7 +271,7 @@ class StoredRelation:
         asked = ScanOrder.of(order, monoid, column)
         if asked not in self._scans:
             # setdefault: another reader may have built it meanwhile; one of the two is carried along.
-            made = self._store(asked).reorder(self.content, order)
+            made = self._stores.of(asked).reorder(self.content, order)
             return self._scans.setdefault(asked, made)
         return self._scans[asked]
 
@@ -358,7 +319,7 @@ class StoredRelation:
         """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
         if isinstance(built, ScanOrder):
             self._scans.pop(built, None)
-        elif built != self._declared:
+        elif built != self._stores.declared:
             self._orders.pop(built, None)
 
     @property
@@ -382,11 +343,11 @@ class StoredRelation:
 
         `in_order`: they are sorted and distinct. The list is emptied if they are not.
         """
-        return self._store(self._declared).assemble(chunks) if in_order else self._gather(chunks)
+        return self.declared_store().assemble(chunks) if in_order else self._gather(chunks)
 
     def _gather(self, chunks: list[Rows], count: int | None = None) -> Version:
         """A version of rows in any order. `count`: how many there are, where without columns the chunks do not say."""
-        store = self._store(self._declared)
+        store = self.declared_store()
         if self.arity:
             return store.gather(chunks) if chunks else store.empty()
         return store.build([], sum([chunk.shape[1] for chunk in chunks]) if count is None else count)
@@ -419,12 +380,12 @@ class StoredRelation:
         facts = self.facts if facts is None else facts
         if content is self.content:
             return self._with(content, facts, self._orders, self._scans, self._folds, 0)
-        orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
+        orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._stores.declared: content}
+        if len(self._orders) == 1 and not self._scans and not self._folds:
+            return self._with(content, facts, orders, {}, {}, None if change is None else len(change.kinds))
         scans: dict[ScanOrder, Version] = {}
         folds: dict[FoldKey, PageFolds] = {}
-        follow = len(self._orders) > 1 or self._scans or self._folds
-        known = change is not None or content.store is self.content.store
-        if follow and known:
+        if change is not None or content.store is self.content.store:
             before, rows = len(self.content), len(content)
             if abs(rows - before) < SMALL_PART * before:
                 if change is None:
@@ -458,7 +419,7 @@ class StoredRelation:
         n, folds = len(change.kinds), self._folds_after(len(change.kinds), len(content))
         if n and change.kinds[0] == ERASED:
             if n >= SMALL_PART * len(content):
-                return self._with(content, self.facts, {self._declared: content}, {}, folds)
+                return self._with(content, self.facts, {self._stores.declared: content}, {}, folds)
             part = math.inf
         orders, scans = self._follow(content, change, self._orders, private, part)
         return self._with(content, self.facts, orders, scans, folds, n)
@@ -477,12 +438,12 @@ class StoredRelation:
         merged where inserts are more than `part` of the rows. One that lags waits for `settle_orders`. If there is no
         memory for one, it and those after it are dropped, as with a large change; asking again raises the error.
         """
-        orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
+        orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._stores.declared: content}
         scans: dict[ScanOrder, Version] = {}
         rows = len(content)
         try:
             for order, held in list(wanted.items()):
-                if order == self._declared:
+                if order == self._stores.declared:
                     continue
                 if private is None:
                     orders[order] = self._lagging(order, held, change, rows)
@@ -525,5 +486,5 @@ class StoredRelation:
         """
         found: list[tuple[Built, Version | LaggingOrder]] = [*self._orders.items(), *self._scans.items()]
         versions = {built: held.version if isinstance(held, LaggingOrder) else held for built, held in found}
-        own = (self._stores.get("rounds"), *map(self._stores.get, versions))
+        own = self._stores.made()
         return {built: version.memory() if version.store in own else 0 for built, version in versions.items()}

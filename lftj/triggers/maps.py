@@ -116,7 +116,8 @@ class Maps:
 
     def run_row(self, plan: RowPlan, row: Ints, sign: int) -> int:
         """Run the events of a row int64[arity, 1] that comes or goes, as `run`; what `follow_row` says of that."""
-        self.work.state[:] = 0
+        # The kernel begins with all of it 0. An interrupt before that must find no event of the run before.
+        self.work.state[k.EVENT] = 0
         try:
             found = follow_row(self.packed.words, plan.packed.words, row, sign, True)
             while -k.GROW_NODES <= found < 0:

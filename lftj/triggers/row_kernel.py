@@ -158,6 +158,7 @@ def follow_row(maps, plan, row, sign, begins):
         words_at(plan, 5),
     )
     if begins:
+        words_at(maps, STATE_AT)[:] = 0
         if not _is_measured(table_at(plan, 7), row):
             return UNMEASURED
         relations = table_at(plan, 6)

@@ -32,6 +32,10 @@ class Schema:
     `mark`: of the rows that its rule copies it has the first ones only, in an order, or has values of window functions
     beside them (lftj/language/first_rows.py, window_functions.py).
     `constraint`: what the relation must be empty for, in words; no commit may leave a row in it.
+
+    Worked out once: `arity`, how many columns there are · `types`, the base types of the columns, in order ·
+    `numbers`, whether all of them are numbers, and there are some · `keyed`, whether a change may bring two rows with
+    one key (of a bag it cannot: copies are added up).
     """
 
     name: str
@@ -43,26 +47,25 @@ class Schema:
     view: bool = False
     constraint: str = ""
     mark: str = ""
+    arity: int = field(init=False, repr=False, compare=False)
+    types: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    numbers: bool = field(init=False, repr=False, compare=False)
+    keyed: bool = field(init=False, repr=False, compare=False)
+    _given: Schema | None = field(init=False, repr=False, compare=False)
 
-    @property
-    def arity(self) -> int:
-        """The number of columns."""
-        return len(self.columns)
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        types = tuple(column.type for column in self.columns)
+        set_(self, "arity", len(types))
+        set_(self, "types", types)
+        set_(self, "numbers", {*types} == {"number"})
+        set_(self, "keyed", bool(self.key) or (self.functional and not self.bag))
+        set_(self, "_given", Schema(self.name, self.columns[:-1], declared=self.declared) if self.bag else None)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
         return tuple(column.name for column in self.columns)
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The base types of the columns, in order."""
-        return tuple(column.type for column in self.columns)
-
-    @property
-    def keyed(self) -> bool:
-        """Whether a change may bring two rows with one key. Of a bag it cannot: copies are added up."""
-        return bool(self.key) or (self.functional and not self.bag)
 
     @property
     def has_key(self) -> bool:
@@ -72,7 +75,7 @@ class Schema:
     @property
     def given(self) -> Schema:
         """The rows that users insert and erase: of a bag, those without the number of copies."""
-        return Schema(self.name, self.columns[:-1], declared=self.declared) if self.bag else self
+        return self if self._given is None else self._given
 
     def __str__(self) -> str:
         shown = [f"{c.name}:{c.type}" for c in self.columns]

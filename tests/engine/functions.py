@@ -20,4 +20,4 @@ def make_functional(db: lftj.Database, names: Iterable[str]) -> None:
     """Make relations functional predicates."""
     for name in names:
         relation = db._relations[name]
-        relation.schema, relation.keyed = replace(relation.schema, functional=True), True
+        relation.schema = replace(relation.schema, functional=True)

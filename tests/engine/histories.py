@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import lftj
-from lftj.store.stored import ScanOrder
+from lftj.store.order_stores import ScanOrder
 from tests.engine import programs
 from tests.plain.evaluate import Contents, evaluate, parse, stored
 from tests.plain.syntax import Program

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
-from lftj.store.stored import ScanOrder, StoredRelation
+from lftj.store.order_stores import ScanOrder
+from lftj.store.stored import StoredRelation
 from scantree.scan import KEY_MAX, KEY_MIN, Monoid
 from tests.engine.histories import check_stored
 
