@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -280,6 +281,9 @@ _EXACT: dict[str, tuple[type, Any]] = {
 }
 
 
+_class_of = attrgetter("__class__")
+
+
 def _exact_part(values: Sequence[object], type: str) -> ColumnPart | None:
     kinds = set(map(_class_of, values))
     if type == SYMBOL:
@@ -295,10 +299,6 @@ def _exact_part(values: Sequence[object], type: str) -> ColumnPart | None:
         return numpy_part(np.array(values, _EXACT[type][1]), type)
     except OverflowError:
         return None
-
-
-def _class_of(value: object) -> type[object]:
-    return value.__class__
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

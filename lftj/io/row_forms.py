@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from lftj.io.convert import list_part
@@ -118,8 +118,8 @@ class _Positional(_Form):
         plain = all(issubclass(kind, kinds) for kind in types) and set(map(len, chunk)) <= {self._width}
         if not plain and any(self.fault(row) for row in chunk):
             return None
-        turned = list(zip(*chunk, strict=True)) if chunk else [()] * self._width
-        return [turned[position] for position in self._positions]
+        # Not by `zip(*chunk)`: it makes an object for each row, and the garbage collector looks at all of them.
+        return [[*map(itemgetter(position), chunk)] for position in self._positions]
 
     def fault(self, row: Any) -> Fault | None:
         if self._kind is not None and not isinstance(row, self._kind):

@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain, compress, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -57,6 +58,12 @@ Marks = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 # Rows that wait to be read together, at most; above it, texts that come again cost more than the parts do.
 AT_ONCE = 1 << 16
+# Blocks that are looked at together, at most: they may be large.
+BLOCKS = 1 << 10
+# The form of lists of rows by position.
+ROWS = "rows"
+_FIRST = _KIND = itemgetter(0)
+_BY_KEY = itemgetter(1)
 _BLOCKS = 'give (relation, op, rows), as in `[("edge", "+1", [(1, 2)]), ("edge", -1, [(2, 3)])]`'
 
 
@@ -96,15 +103,15 @@ class _Given:
     form: Any = None
     size: int = 0
 
-    def wait(self, source: Any, form: Any, meant: tuple[int, bool], first: int) -> None:
-        """Keep the rows of a block with one op."""
+    def wait(self, sources: Sequence[Any], form: Any, meant: Sequence[tuple[int, bool]], firsts: Sequence[int]) -> None:
+        """Keep the rows of blocks with one op each."""
         if self.waiting and form != self.form:
             self.flush()
         self.form = form
-        self.waiting.append(source)
-        self.meant.append(meant)
-        self.firsts.append(first)
-        self.size += len(source)
+        self.waiting += sources
+        self.meant += meant
+        self.firsts += firsts
+        self.size += sum(map(len, sources))
         if self.size > AT_ONCE:
             self.flush()
 
@@ -112,9 +119,10 @@ class _Given:
         """Read the rows that wait."""
         if not self.waiting:
             return
-        sizes = np.array([len(source) for source in self.waiting])
-        kinds = np.repeat(np.array([kind for kind, _ in self.meant], np.int8), sizes)
-        keyed = np.repeat(np.array([by_key for _, by_key in self.meant], np.bool_), sizes)
+        blocks = len(self.waiting)
+        sizes = np.fromiter(map(len, self.waiting), np.int64, blocks)
+        kinds = np.repeat(np.fromiter(map(_KIND, self.meant), np.int8, blocks), sizes)
+        keyed = np.repeat(np.fromiter(map(_BY_KEY, self.meant), np.bool_, blocks), sizes)
         # Of the first row of each block its number, less how many rows stand before it.
         shifts = np.array(self.firsts) - (np.cumsum(sizes) - sizes)
         numbers = np.arange(len(kinds)) + np.repeat(shifts, sizes)
@@ -186,10 +194,11 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
     with db.transaction(timeout=timeout) as tx:
         for name in watched:
             tx._relation(name)
-        given, count = _read(tx, blocks)
+        reader = _Reader(tx)
+        reader.read(blocks)
+        count, effective = reader.count, 0
         streams = Streams({}, max(0, count - 1))
-        effective = 0
-        for name, of_relation in given.items():
+        for name, of_relation in reader.given.items():
             log, batch = tx._database._guarded(_effective, of_relation)
             effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
             tx._add(name, of_relation.relation, batch)
@@ -234,35 +243,77 @@ def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def _read(tx: TakingEvents, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], int]:
-    """(the events by relation, how many there are)."""
-    given: dict[str, _Given] = {}
-    known: dict[tuple[str, str | int], tuple[int, bool]] = {}
-    symbols, count = tx._evaluator.symbols, 0
-    for block in events:
+class _Reader:
+    """Reads blocks of events: `given`, by relation · `count`: how many events there were."""
+
+    def __init__(self, tx: TakingEvents) -> None:
+        self._tx, self._symbols = tx, tx._evaluator.symbols
+        self._meanings: dict[tuple[str, str | int], tuple[int, bool]] = {}
+        self.given: dict[str, _Given] = {}
+        self.count = 0
+
+    def read(self, events: Iterable[Sequence[Any]]) -> None:
+        """Read all blocks."""
+        waiting = iter(events)
+        while blocks := list(islice(waiting, BLOCKS)):
+            if not self._together(blocks):
+                for block in blocks:
+                    self._block(block)
+        for here in self.given.values():
+            here.flush()
+
+    def _together(self, blocks: list[Any]) -> bool:
+        """Read blocks that all are lists of rows with one op, if they are: of one row, a block is mostly overhead."""
+        if not ({*map(type, blocks)} <= {tuple, list} and {*map(len, blocks)} == {3}):
+            return False
+        names, ops, sources = zip(*blocks, strict=True)
+        plain = {*map(type, names)} == {str} and {*map(type, ops)} <= {str, int}
+        if not (plain and {*map(type, sources)} <= {tuple, list} and all(sources)):
+            return False
+        if not {*map(type, map(_FIRST, sources))} <= {tuple, list}:
+            return False
+        pairs = list(zip(names, ops, strict=True))
+        for name, op in dict.fromkeys(pairs):
+            self._meaning(name, op)
+        meant = list(map(self._meanings.__getitem__, pairs))
+        firsts = list(accumulate(map(len, sources), initial=self.count))
+        for name in dict.fromkeys(names):
+            mine = list(map(name.__eq__, names))
+            picked, kinds, begins = (list(compress(each, mine)) for each in (sources, meant, firsts))
+            self.given[name].wait(picked, ROWS, kinds, begins)
+        self.count = firsts[-1]
+        return True
+
+    def _block(self, block: Any) -> None:
+        """Read one block, or have it wait."""
         if not isinstance(block, tuple | list) or len(block) != 3:
             raise arguments.refused("events", block, "it is an iterable of blocks of events", _BLOCKS)
         name, op, source = block
         if not isinstance(name, str):
             raise arguments.refused("events", block, "a block begins with the name of a relation", _BLOCKS)
-        if name not in given:
-            given[name] = _Given(tx._relation(name), symbols)
-        here = given[name]
+        here = self._of(name)
         if isinstance(op, str | int) and (form := _form(source)) is not None:
-            meant = known.get((name, op))
-            if meant is None:
-                meant = known[name, op] = _meant(op, here.relation.given)
-            here.wait(source, form, meant, count)
-            count += len(source)
-            continue
+            here.wait([source], form, [self._meaning(name, op)], [self.count])
+            self.count += len(source)
+            return
         here.flush()
-        rows = _rows(here.relation, source, symbols)
+        rows = _rows(here.relation, source, self._symbols)
         size = rows.shape[1]
-        here.pieces.append((rows, *_ops(op, here.relation.given, size), np.arange(count, count + size)))
-        count += size
-    for here in given.values():
-        here.flush()
-    return given, count
+        numbers = np.arange(self.count, self.count + size)
+        here.pieces.append((rows, *_ops(op, here.relation.given, size), numbers))
+        self.count += size
+
+    def _of(self, name: str) -> _Given:
+        if name not in self.given:
+            self.given[name] = _Given(self._tx._relation(name), self._symbols)
+        return self.given[name]
+
+    def _meaning(self, name: str, op: str | int) -> tuple[int, bool]:
+        """(what becomes of rows, whether their keys count)."""
+        meant = self._meanings.get((name, op))
+        if meant is None:
+            meant = self._meanings[name, op] = _meant(op, self._of(name).relation.given)
+        return meant
 
 
 def _form(source: Any) -> Any:
@@ -273,7 +324,7 @@ def _form(source: Any) -> Any:
     if type(source) is list or type(source) is tuple:
         kind = type(source[0]) if source else None
         if kind is tuple or kind is list:
-            return "rows"
+            return ROWS
         return tuple(source[0]) if kind is dict else kind if kind is int or kind is float else None
     arrow = sys.modules.get("pyarrow")  # which a program that gives tables has imported
     if arrow is not None and isinstance(source, arrow.Table | arrow.RecordBatch) and source.num_columns > 0:
