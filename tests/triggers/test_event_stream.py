@@ -19,7 +19,7 @@ from hypothesis.strategies import DataObject, data, integers, lists, sampled_fro
 import lftj
 from lftj.errors import ArgumentError, DataError, EvaluationError, KeyConflictError, UnknownRelationError
 from lftj.maintain import body_maps
-from lftj.results import event_stream
+from lftj.results import event_blocks
 from tests.conftest import JIT, examples
 from tests.engine import programs
 
@@ -96,7 +96,7 @@ def test_the_log_is_the_head_after_each_event(rng: Random) -> None:
         note(f"{blocks}")
         state = {head: set(db[head]) for head in HEADS}
         given = blocks if rng.random() < 0.5 else [in_some_form(rng, block) for block in blocks]
-        with patch.object(event_stream, "BLOCKS", rng.choice((1, 2, 1024))):
+        with patch.object(event_blocks, "BLOCKS", rng.choice((1, 2, 1024))):
             done = db.apply(given, watch=HEADS)
         logs: dict[str, dict[int, list[tuple[tuple[Any, ...], int]]]] = {head: {} for head in HEADS}
         for head in HEADS:
