@@ -39,7 +39,8 @@ def inside_another() -> TransactionError:
     return TransactionError(
         "a transaction inside another",
         why="the block of the first has not ended, and one changes the database at a time",
-        remedy="use the transaction that is open, or begin this one after its block",
+        remedy="use the transaction that is open, or begin this one after its block; where Ctrl-C came at the very end "
+        "of the block, delete its name, as in `del tx`",
     )
 
 
