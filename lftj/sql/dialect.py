@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+
+OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 
 
 class LftjSql(DuckDB):
@@ -22,7 +26,8 @@ class LftjSql(DuckDB):
     class Parser(DuckDBParser):
         """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it.
 
-        All aggregates have a place, and the field of `extract`.
+        All aggregates have a place, and the field of `extract`. Functions say how many `arguments` are written, of
+        which sqlglot drops some without a word.
         """
 
         def _parse_function_call(
@@ -32,13 +37,15 @@ class LftjSql(DuckDB):
             optional_parens: bool = True,
             any_token: bool = False,
         ) -> exp.Expr | None:
-            name = self._curr
+            name, begin = self._curr, self._index
             found = super()._parse_function_call(functions, anonymous, optional_parens, any_token)
             function = found
             while isinstance(function, exp.Window | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
                 function = function.this
             if isinstance(function, exp.AggFunc) and "start" not in function.meta:
                 function.update_positions(name)
+            if function is not None:
+                function.meta["arguments"] = _argument_count(self._tokens, begin)
             return found
 
         def _parse_extract(self) -> exp.Extract | exp.Anonymous:
@@ -64,6 +71,18 @@ class LftjSql(DuckDB):
                 return isinstance(made, exp.DataType) and self._curr.token_type == TokenType.STRING
             finally:
                 self._retreat(end)
+
+
+def _argument_count(tokens: Sequence[Token], name: int) -> int:
+    """How many arguments the function has whose name is the token at this place; 1 if it has none."""
+    commas = depth = 0
+    for at in range(name + 1, len(tokens)):
+        kind = tokens[at].token_type
+        depth += (kind in OPENS) - (kind in CLOSES)
+        commas += kind == TokenType.COMMA and depth == 1
+        if depth == 0:
+            break
+    return commas + 1
 
 
 def _with_type_first(cast: exp.Cast) -> exp.Expr:

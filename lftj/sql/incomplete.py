@@ -19,8 +19,7 @@ def check_complete(statement: exp.Expr, source: SqlText) -> None:
     for node in list(statement.walk()):
         if isinstance(node, exp.Count) and node.this is None:
             node.set("this", exp.Star())
-        if type(node) in _MOST_ARGUMENTS:
-            _check_arguments(node, source)
+        _check_arguments(node, source)
         if isinstance(node, exp.AggFunc):
             _check_star(node, source)
         if type(node) in _CHECKS:
@@ -109,8 +108,10 @@ def _comparison(node: exp.Expr, source: SqlText) -> None:
 
 
 def _check_arguments(node: exp.Expr, source: SqlText) -> None:
-    given = sum(isinstance(argument, exp.Expr) for argument in node.args.values())
-    most = _MOST_ARGUMENTS[type(node)]
+    given = node.meta.get("arguments")
+    most = _MOST_BY_NAME.get(node.name.lower()) if isinstance(node, exp.Anonymous) else _MOST_ARGUMENTS.get(type(node))
+    if given is None or most is None:
+        return
     if given > most:
         raise source.error(node=node, **too_many_arguments(source.word(node), most, given))
     if isinstance(node, exp.Replace) and given < most:
@@ -132,12 +133,14 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
         raise source.error(shown, node, why=why, remedy=remedy)
 
 
-# How many arguments functions take for which the parser knows more, of other dialects.
+# How many arguments functions take for which the parser knows more, of other dialects, or drops the others.
 _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
     **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length), 1),
-    **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains), 2),
-    **dict.fromkeys((exp.Substring, exp.Replace), 3),
+    **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths), 2),
+    **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), 2),
+    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff), 3),
 }
+_MOST_BY_NAME = {"date_part": 2, "datepart": 2, "weekday": 1, "isodow": 1, "suffix": 2, "prefix": 2}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Insert: _insert,

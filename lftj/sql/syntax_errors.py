@@ -23,7 +23,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language.diagnostics import counted
-from lftj.sql.dialect import LftjSql
+from lftj.sql.dialect import CLOSES, OPENS, LftjSql
 from lftj.sql.places import SqlText
 
 REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
@@ -65,8 +65,6 @@ _NO_ITEM |= {TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY}
 
 # Functions to the parser that are written without parentheses, `power` by its name too.
 _OPERATORS = (exp.Binary, exp.Case, exp.Cast, exp.If)
-_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
-_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 
 Parses = Callable[[str], bool]
 
@@ -234,7 +232,7 @@ def _called(tokens: Sequence[Token], end: int) -> tuple[Token, int] | None:
     commas = depth = 0
     for at in range(end, 0, -1):
         kind = tokens[at].token_type
-        depth += (kind in _CLOSES) - (kind in _OPENS)
+        depth += (kind in CLOSES) - (kind in OPENS)
         commas += kind == TokenType.COMMA and depth == 1
         if depth == 0:
             named = tokens[at - 1].text.isidentifier()
