@@ -32,7 +32,7 @@ from lftj.sql.places import SqlText
 from lftj.sql.question import NO_OPTIONS, Question
 from lftj.sql.results import SqlResult
 from lftj.sql.room import Changing, Session
-from lftj.sql.syntax_errors import broken
+from lftj.sql.syntax_errors import broken, not_a_statement
 from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
 from lftj.sql.view_rules import folds, view_of
@@ -54,7 +54,6 @@ _REMEDIES = {
     **dict.fromkeys(("prepare", "execute", "deallocate"), "call `db.sql(text, name=value)`, with `$name` in the text"),
     **dict.fromkeys(("vacuum", "checkpoint"), "leave it out: lftj reclaims memory by itself"),
     **dict.fromkeys(("grant", "revoke"), "leave it out: whoever has the database may do everything"),
-    "savepoint": "leave it out: a text, or a block `with db.transaction() as tx:`, is done as a whole or not at all",
     "comment": "leave it out, or write it as `-- ...`",
 }
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
@@ -117,14 +116,8 @@ def carry_out(
         case exp.Drop():
             _drop(session, statement, catalogue, source)
         case exp.Transaction() | exp.Commit() | exp.Rollback():
-            word = _TRANSACTIONS[type(statement)]
-            raise source.error(
-                f"`{word}` is not a statement of lftj",
-                statement,
-                why="a transaction is a text, or a block of Python: it commits at its end, and an error undoes it",
-                remedy="leave it out, or write `with db.transaction() as tx:` and call `tx.sql(...)` in it; "
-                "`begin` and `commit` may stand around a whole text of `db.sql`",
-            )
+            savepoint = statement.args.get("savepoint") is not None
+            raise source.error(node=statement, **not_a_statement(_TRANSACTIONS[type(statement)], savepoint=savepoint))
         case _:
             word = source.word(statement)
             remedy = _REMEDIES.get(word) or _REMEDIES.get(statement.key, "leave it out")

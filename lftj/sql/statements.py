@@ -20,7 +20,7 @@ from lftj.sql.dialect import LftjSql
 from lftj.sql.incomplete import check_complete
 from lftj.sql.parameters import check_names, left_open, literal, name_of, named_parameters
 from lftj.sql.places import SqlText
-from lftj.sql.syntax_errors import REMEDY, broken, misspelt, out_of_place, syntax_error
+from lftj.sql.syntax_errors import REMEDY, about_transactions, broken, misspelt, out_of_place, syntax_error
 
 
 def parsed(source: SqlText, parameters: Mapping[str, Any], *, leave_open: bool = False) -> list[exp.Expression]:
@@ -64,7 +64,7 @@ def _tree(dialect: LftjSql, source: SqlText, tokens: list[Token]) -> exp.Express
             return False
         return len(made) == 1 and isinstance(made[0], exp.Expression) and not _unknown(made[0])
 
-    wrong = out_of_place(source, tokens)
+    wrong = about_transactions(source, tokens) or out_of_place(source, tokens)
     if wrong is not None:
         raise wrong
     try:

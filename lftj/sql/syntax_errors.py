@@ -47,6 +47,9 @@ _FOLLOWED = {
     "primary": "key",
     "foreign": "key",
 }
+# Statements about transactions that the parser does not know begin with these words, and no others do.
+_OF_SAVEPOINTS = {"savepoint", "release"}
+_OF_TRANSACTIONS = {"start", "end", "abort", "lock", *_OF_SAVEPOINTS}
 # Within fewer parentheses than these nothing is nested too deeply by them.
 _FEW = 20
 # A shorter word is a name: `a` is not `as` misspelt.
@@ -103,6 +106,30 @@ def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], pa
     start = max(1, column - max(len(word.split("\n")[-1]), 1) + 1)
     span = Span(source.name, line, start, line, column + 1, lines[line - 1] if line <= len(lines) else "")
     return refused(f"syntax error at `{word}`" if word else "syntax error", span, why)
+
+
+def not_a_statement(word: str, *, savepoint: bool) -> dict[str, str]:
+    """What is wrong with a statement about transactions, or about a savepoint in one, why, and what to do."""
+    why = "a transaction is a text, or a block of Python: it commits at its end, and an error undoes it"
+    remedy = (
+        "leave it out, or write `with db.transaction() as tx:` and call `tx.sql(...)` in it; "
+        "`begin` and `commit` may stand around a whole text of `db.sql`"
+    )
+    if savepoint:
+        remedy = (
+            "write `with db.transaction() as tx:` and call `tx.sql(...)` in it: a text that fails has changed nothing, "
+            "and the transaction may go on"
+        )
+    return {"what": f"`{word}` is not a statement of lftj", "why": why, "remedy": remedy}
+
+
+def about_transactions(source: SqlText, tokens: Sequence[Token]) -> ProgramError | None:
+    """The error about a statement on transactions that the parser does not know; None if it is another."""
+    first = tokens[0]
+    word = first.text.lower()
+    if word not in _OF_TRANSACTIONS or _quoted(source, first):
+        return None
+    return refused(span=_span(source, first), **not_a_statement(word, savepoint=word in _OF_SAVEPOINTS))
 
 
 def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | None:

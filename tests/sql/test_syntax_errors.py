@@ -6,6 +6,10 @@ import pytest
 
 import lftj
 
+SAVEPOINT = """\
+  why: a transaction is a text, or a block of Python: it commits at its end, and an error undoes it
+  do: write `with db.transaction() as tx:` and call `tx.sql(...)` in it: a text that fails has changed nothing, \
+and the transaction may go on"""
 WHOLE = {
     "select abs(1, 2) from t": """
 <sql>:1:8: error: `abs` takes 1 argument at most, and has 2
@@ -25,6 +29,21 @@ WHOLE = {
                ^
   why: the statement cannot go on with `c` here
   do: see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them""",
+    "begin; release savepoint x; commit": f"""
+<sql>:1:8: error: `release` is not a statement of lftj
+    begin; release savepoint x; commit
+           ^^^^^^^
+{SAVEPOINT}""",
+    "savepoint x": f"""
+<sql>:1:1: error: `savepoint` is not a statement of lftj
+    savepoint x
+    ^^^^^^^^^
+{SAVEPOINT}""",
+    "rollback to savepoint x": f"""
+<sql>:1:1: error: `rollback` is not a statement of lftj
+    rollback to savepoint x
+    ^^^^^^^^^^^^^^^^^^^^^^^
+{SAVEPOINT}""",
 }
 PARTS = {
     "select replace(b, upper('a', b), [1, 2]) from t": "1:19: error: `upper` takes 1 argument at most, and has 2",
@@ -66,7 +85,10 @@ WORDS = {
     "select row_number(a) over () from t": "1:8: error: not supported yet: arguments of `row_number`",
     "select sum(a) over (order by a groups 1 preceding) from t": "not supported yet: `groups` that are counted in a w",
     "select sum(a) over (order by a range 1 preceding) from t": "not supported yet: a range of values in a window",
-    "savepoint x": "1:1: error: not supported yet: `savepoint`",
+    "start transaction read only": "1:1: error: `start` is not a statement of lftj",
+    "create table u (a int);\nEND": "2:1: error: `end` is not a statement of lftj",
+    "abort": "1:1: error: `abort` is not a statement of lftj",
+    "lock table t": "1:1: error: `lock` is not a statement of lftj",
     "summarize t": "1:1: error: not supported yet: `summarize`",
     "show tables": "1:1: error: not supported yet: `show`",
     "vacuum": "1:1: error: not supported yet: `vacuum`",
