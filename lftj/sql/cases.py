@@ -17,13 +17,15 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.functors import COMPARISONS, IS_NULL, NEGATED, NULL_TESTS, OR_NULL
-from lftj.language.visitors import parts
+from lftj.language.visitors import nodes, parts
 from lftj.sql.scope import Case, Conjunction, SqlScope
 
 # More alternatives than this are refused: each becomes a rule.
 LIMIT = 200
 # Up to so many are a rule each, where others would have a head of their own (`computed_columns.py`).
 FEW = 32
+# A term of more parts has a variable where it is written twice: written out, it doubles at each level of a nest.
+LARGE = 24
 TRUE, FALSE = ast.Constant(True, "bool"), ast.Constant(False, "bool")
 # What a predicate may be: true, false, or (None) unknown.
 Truth = bool | None
@@ -162,6 +164,18 @@ def split(case: Case) -> list[Case]:
     null = joined(case.literals, (is_null(case.term),))
     found = [] if value is None else [Case(value, case.term, case.type, nullable=False)]
     return found if null is None else [*found, null_case(null, case.type)]
+
+
+def written_once(of: Translator, cases: Iterable[Case]) -> list[Case]:
+    """The cases with a variable for each large term, so that what is made of them may name it more than once."""
+    found = []
+    for case in (part for one in cases for part in split(one)):
+        if case.term is not None and sum(1 for _ in nodes((case.term,))) > LARGE:
+            variable = of.scope.named(case.term)
+            literals = (*case.literals, ast.Comparison("=", variable, case.term))
+            case = replace(case, literals=literals, term=variable)
+        found.append(case)
+    return found
 
 
 def null_case(literals: Conjunction, type: str = "") -> Case:

@@ -58,7 +58,7 @@ def truth(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     if isinstance(node, exp.Null):
         return [()] if wanted is None else []
     if isinstance(node, exp.Not):
-        return truth(of, node.this, None if wanted is None else not wanted)
+        return of.truth(node.this, None if wanted is None else not wanted)
     if over_query(node):
         return _subquery(of, node, wanted)
     for kinds, translated in _PREDICATES:
@@ -108,12 +108,12 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
     if not conjunctive:
         node = _with_common_part(node)
         if not isinstance(node, exp.Or):
-            return truth(of, node, wanted)
+            return of.truth(node, wanted)
     operands = sorted(gathered(node), key=lambda part: part.find(exp.Query) is not None)
     if len(operands) == 1:
-        return truth(of, operands[0], wanted)
+        return of.truth(operands[0], wanted)
     if wanted is conjunctive:
-        return products([truth(of, part, wanted) for part in operands])
+        return products([of.truth(part, wanted) for part in operands])
     if wanted is None:
         return _unknown(of, operands, conjunctive)
     return FirstHits(of, operands, wanted).any()
@@ -124,9 +124,9 @@ def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> lis
     found: list[Conjunction] = []
     before: list[Conjunction] = [()]
     for at, part in enumerate(operands):
-        after = [truth(of, other, neutral) + truth(of, other, None) for other in operands[at + 1 :]]
-        found += products([before, truth(of, part, None), *after])
-        before = products([before, truth(of, part, neutral)])
+        after = [of.truth(other, neutral) + of.truth(other, None) for other in operands[at + 1 :]]
+        found += products([before, of.truth(part, None), *after])
+        before = products([before, of.truth(part, neutral)])
     return found
 
 
@@ -186,7 +186,7 @@ def _comparison(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
     op = COMPARED[type(node)]
     left, right = plain(node.this), plain(node.expression)
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
-        return truth(of, _tuples(of, node, left, right), wanted)
+        return of.truth(_tuples(of, node, left, right), wanted)
     op = op if wanted or wanted is None else NEGATED[op]
     return compare(
         of, [of.value(left), of.value(right)], lambda v: compared(op, v[0], v[1], node, of.scope.source), wanted
@@ -213,7 +213,7 @@ def _between(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]
     if node.args.get("symmetric"):
         raise of.scope.source.unsupported("`between symmetric`", node, "give the lower bound first")
     low = exp.GTE(this=node.this, expression=node.args["low"])
-    return truth(of, exp.and_(low, exp.LTE(this=node.this, expression=node.args["high"])), wanted)
+    return of.truth(exp.and_(low, exp.LTE(this=node.this, expression=node.args["high"])), wanted)
 
 
 def _null_safe(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
@@ -244,15 +244,15 @@ def _is(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
         return _is(of, exp.Is(this=node.this, expression=asked.this), not wanted)
     if isinstance(asked, exp.Null):
         if is_predicate(plain(node.this)):
-            one = truth(of, node.this, None)
-            return one if wanted else truth(of, node.this, True) + truth(of, node.this, False)
+            one = of.truth(node.this, None)
+            return one if wanted else of.truth(node.this, True) + of.truth(node.this, False)
         return _literals(of.value(node.this), null=wanted)
     if not isinstance(asked, exp.Boolean):
         raise of.scope.source.unsupported(f"`is {asked.sql('duckdb').lower()}`", node, "ask for null, true or false")
     hit = bool(asked.this)
     if wanted:
-        return truth(of, node.this, hit)
-    return truth(of, node.this, not hit) + truth(of, node.this, None)
+        return of.truth(node.this, hit)
+    return of.truth(node.this, not hit) + of.truth(node.this, None)
 
 
 # Lists
@@ -265,7 +265,7 @@ def _in(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     each = [of.value(item) for item in items] if not isinstance(left, exp.Tuple) else []
     constants = [cases[0] for cases in each if len(cases) == 1 and _is_constant(cases[0])]
     if len(constants) < len(items):
-        return truth(of, exp.or_(*(exp.EQ(this=left, expression=item) for item in items)), wanted)
+        return of.truth(exp.or_(*(exp.EQ(this=left, expression=item) for item in items)), wanted)
     values = of.value(left)
     has_null = any(case.term is None for case in constants)
     known = [Known((), case.term, case.type) for case in constants if case.term is not None]

@@ -129,6 +129,7 @@ class QueryScope:
         self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
         self.placeholders: dict[str, list[Case]] = {}
         self.subqueries: dict[str, Any] = {}
+        self._named: dict[ast.Term, ast.Variable] = {}
         # The names that the select gives to expressions, which only `group by`, `order by` and `qualify` know.
         self.aliases: frozenset[str] = frozenset()
 
@@ -250,9 +251,11 @@ class QueryScope:
 
     # Names and relations
 
-    def fresh(self) -> ast.Variable:
-        """A variable of its own."""
-        return self.heads.variable("x", False)
+    def named(self, term: ast.Term) -> ast.Variable:
+        """The variable that stands for a term, the same each time."""
+        if term not in self._named:
+            self._named[term] = self.heads.variable_for(term)
+        return self._named[term]
 
     def constants(self, values: Sequence[ast.Constant], type_: str) -> str:
         """The name of a relation with one column whose rows are these values."""

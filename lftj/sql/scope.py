@@ -55,8 +55,8 @@ class SqlScope(Protocol):
     def cases(self, node: exp.Column) -> list[Case]:
         """The value of a column: a variable, or what a subquery in `from` computes; an error if there is none."""
 
-    def fresh(self) -> ast.Variable:
-        """A variable of its own."""
+    def named(self, term: ast.Term) -> ast.Variable:
+        """The variable that stands for a term, the same each time; whoever uses it says that they are equal."""
 
     def constants(self, values: Sequence[ast.Constant], type_: str) -> str:
         """The name of a relation with one column whose rows are these values: for `x in (1, 2, 3)`."""

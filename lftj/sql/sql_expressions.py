@@ -12,14 +12,22 @@ from lftj.sql.scope import Case, Conjunction, SqlScope
 
 
 class Expressions:
-    """The translator of expressions in one scope."""
+    """The translator of expressions in one scope.
+
+    Each part is translated once: where a predicate is true, false and unknown is asked of it apart, and of each part of
+    it again, which would triple the work at each level of a nest.
+    """
 
     def __init__(self, scope: SqlScope) -> None:
         self.scope = scope
+        self._values: dict[exp.Expr, list[Case]] = {}
+        self._truths: dict[tuple[exp.Expr, Truth], list[Conjunction]] = {}
 
     def value(self, node: exp.Expr) -> list[Case]:
         """The cases of an expression; they exclude one another."""
-        return of_few_cases(self, scalars.value(self, node))
+        if node not in self._values:
+            self._values[node] = of_few_cases(self, scalars.value(self, node))
+        return list(self._values[node])
 
     def cast(self, value: Known, type: str, node: exp.Expr) -> ast.Term:
         """A value as one of another type; an error if there is no such cast."""
@@ -27,7 +35,9 @@ class Expressions:
 
     def truth(self, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
         """Where a predicate is true, false or (None) unknown; the alternatives exclude one another."""
-        return predicates.truth(self, node, wanted)
+        if (node, wanted) not in self._truths:
+            self._truths[node, wanted] = predicates.truth(self, node, wanted)
+        return list(self._truths[node, wanted])
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:

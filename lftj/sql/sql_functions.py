@@ -17,7 +17,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
-from lftj.sql.cases import Known, Translator, computed, plain, values_of
+from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
 from lftj.sql.conversions import NUMBERS, call, shown
 from lftj.sql.scope import Case
 from lftj.sql.whole_numbers import negated, number
@@ -30,10 +30,14 @@ _TIMES = (DATE, TIMESTAMP)
 
 
 class SqlFunction(NamedTuple):
-    """One function. `takes`: the families of types of each argument · `of`: its term and type, of known arguments."""
+    """One function. `takes`: the families of types of each argument · `of`: its term and type, of known arguments.
+
+    `repeats`: the term names an argument more than once.
+    """
 
     takes: tuple[tuple[str, ...], ...]
     of: Callable[[Translator, exp.Expr, Sequence[Known]], Result]
+    repeats: bool = False
 
 
 def applied(of: Translator, node: exp.Expr, function: SqlFunction, arguments: Sequence[exp.Expr]) -> list[Case]:
@@ -46,7 +50,8 @@ def applied(of: Translator, node: exp.Expr, function: SqlFunction, arguments: Se
         ]
         return function.of(of, node, given)
 
-    return computed(values_of(of, arguments), result)
+    cases = values_of(of, arguments)
+    return computed([written_once(of, one) for one in cases] if function.repeats else cases, result)
 
 
 def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, takes: tuple[str, ...]) -> Known:
@@ -154,7 +159,7 @@ def _substring(of: Translator, node: exp.Expr) -> list[Case]:
         end = call("max", NUMBER, call("+", NUMBER, place, number(count)), number(0))
         return call("substr", SYMBOL, text, begin, call("-", NUMBER, end, begin)), SYMBOL
 
-    return applied(of, node, SqlFunction(((SYMBOL,),), part), [node.this])
+    return applied(of, node, SqlFunction(((SYMBOL,),), part, repeats=start < 0), [node.this])
 
 
 def _end(of: Translator, node: exp.Expr) -> list[Case]:
@@ -170,7 +175,7 @@ def _end(of: Translator, node: exp.Expr) -> list[Case]:
         begin = call("max", NUMBER, call("-", NUMBER, call("strlen", NUMBER, text), number(count)), number(0))
         return call("substr", SYMBOL, text, begin, number(-1)), SYMBOL
 
-    return applied(of, node, SqlFunction(((SYMBOL,),), part), [node.this])
+    return applied(of, node, SqlFunction(((SYMBOL,),), part, repeats=isinstance(node, exp.Right)), [node.this])
 
 
 def _joined(of: Translator, node: exp.Expr) -> list[Case]:
@@ -235,7 +240,7 @@ def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: 
             term = _functor("date_of", term)
         return _FIELDS[key](term), NUMBER
 
-    return applied(of, node, SqlFunction((takes,), result), [argument])
+    return applied(of, node, SqlFunction((takes,), result, repeats=key == "DOY"), [argument])
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -323,7 +328,9 @@ def _difference(of: Translator, node: exp.Expr) -> list[Case]:
                 )
         return _functor("-", ends[0], ends[1]), NUMBER
 
-    return applied(of, node, SqlFunction((_TIMES, _TIMES), count), [node.this, node.expression])
+    return applied(
+        of, node, SqlFunction((_TIMES, _TIMES), count, repeats=unit == "MONTH"), [node.this, node.expression]
+    )
 
 
 def _add_months(of: Translator, node: exp.Expr) -> list[Case]:
@@ -338,7 +345,7 @@ def _one(function: SqlFunction) -> Callable[[Translator, exp.Expr], list[Case]]:
 
 
 FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = {
-    exp.Abs: _one(SqlFunction((_SIGNED,), _abs)),
+    exp.Abs: _one(SqlFunction((_SIGNED,), _abs, repeats=True)),
     exp.Round: _round,
     exp.Floor: _one(SqlFunction((_SIGNED,), _whole("floor"))),
     exp.Ceil: _one(SqlFunction((_SIGNED,), _whole("ceil"))),

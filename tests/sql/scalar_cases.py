@@ -67,7 +67,7 @@ class Scope:
                 return [Case((), ast.Variable(name), type.removesuffix("?"), type.endswith("?"))]
         raise self.source.error(f"no column `{node.name}`", node, why="x", remedy="y")
 
-    def fresh(self) -> ast.Variable:
+    def named(self, term: ast.Term) -> ast.Variable:
         raise NotImplementedError
 
     def constants(self, values: Sequence[ast.Constant], type_: str) -> str:

@@ -91,6 +91,47 @@ def test_rules_of_a_case_grow_with_its_branches() -> None:
     assert clauses[1] < 2.5 * clauses[0]
 
 
+# What each level is, and what the innermost one is.
+NESTED = {
+    "abs": ("abs({} - 1)", "a"),
+    "abs of decimals": ("abs({} - 1.5)", "b / 2"),
+    "right": ("right({} || 'u', 3)", "c"),
+    "substring": ("substring({} || 'uv', -4, 3)", "c"),
+    "dayofyear": ("date '2021-03-01' + dayofyear({})::int", "d"),
+    "date_diff": ("date_diff('month', d, d + interval ({}) month)", "a"),
+    "greatest": ("greatest(least({}, b), a) + 1", "a"),
+    "coalesce": ("coalesce({} + 1, b)", "a"),
+    "nullif": ("nullif({} + 1, b)", "a"),
+    "if": ("if({} > 2, 1, a)", "b"),
+    "case of a value": ("case {} when 1 then 2 when 3 then 5 else b end", "a"),
+    "case of conditions": ("case when {} between 2 and 4 then b when a is null then 3 else a end", "a"),
+    "in": ("case when {} in (1, 5, b) then a else 1 end", "a"),
+    "rows": ("case when ({}, a) = (5, b) then 5 else 2 end", "a"),
+    "bool": ("({})::boolean::int", "a"),
+    "comparisons": ("({}) = (a > 2)", "b > 2"),
+    "is distinct from": ("({}) is distinct from (a > 2)", "b > 2"),
+    "like": ("({})::text like 't%'", "a > 2"),
+    "or, and": ("(({}) or a > 2) and b > 1", "c = 'y'"),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_nest_grows_with_its_levels(name: str) -> None:
+    """`abs` of `abs`, as others, doubled at each level: 20 of them did not end."""
+    level, inner = NESTED[name]
+    parts = []
+    for levels in (7, 14):
+        nest = inner
+        for _ in range(levels):
+            nest = level.format(nest)
+        _both(f"select id, {nest} as x from t order by id")
+        db = lftj.Database()
+        db.sql(TABLE)
+        db.sql(f"create view v as select id, {nest} as x from t")
+        parts.append(repr(db._state.strata.clauses).count("("))
+    assert parts[1] < 5 * parts[0]
+
+
 MANY = {
     "equal": "a = {0}",
     "mirrored": "{0} = a",
