@@ -62,10 +62,14 @@ class Findings:
             raise error
 
 
-def too_deep(source: str) -> ProgramError:
+class TooDeepError(ProgramError):
+    """A term is deeper than Python's stack."""
+
+
+def too_deep(source: str) -> TooDeepError:
     """What a term that is deeper than Python's stack is refused with."""
     remedy = "split the expression into several rules"
-    return ProgramError(
+    return TooDeepError(
         [
             Diagnostic(
                 "a clause is nested too deeply", Span(source), why="it is deeper than Python's stack", remedy=remedy

@@ -26,6 +26,7 @@ from lftj.sql.computed_columns import computed_apart
 from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads, or_null
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
+from lftj.sql.nesting import placed
 from lftj.sql.ordering import Ordering, ordering_of, with_parts_behind, without_parameters
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
@@ -34,7 +35,6 @@ from lftj.sql.select import block_of
 from lftj.sql.select_block import SelectBlock, rows_of
 from lftj.sql.set_operations import set_operation
 from lftj.sql.subqueries import predicate, scalar
-from lftj.sql.syntax_errors import broken
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable, clauses_of, knowing
@@ -48,7 +48,8 @@ def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, 
     `lftj.ProgramError` names what is wrong with the query, its place and what to do.
     """
     try:
-        return Queries(catalogue, name, text).view(query, named)
+        with placed(text, query):
+            return Queries(catalogue, name, text).view(query, named)
     except TooManyWays:
         raise text.error(
             f"this query splits into more than {MOST:,} rules",
@@ -56,8 +57,6 @@ def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, 
             why="each way to meet its conditions, and to choose the cases of its values, becomes a rule",
             remedy="split the query, or compute a part of it as columns of a view",
         ) from None
-    except RecursionError as error:
-        raise broken(text, error) from None
 
 
 class Queries:

@@ -32,6 +32,7 @@ from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.results.answer_errors import out_of_memory
 from lftj.sql.catalogue import catalogue_of
+from lftj.sql.nesting import placed
 from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
 from lftj.sql.queries import translated
@@ -221,7 +222,8 @@ class Question:
             name += "_"
         view = translated(self.query, catalogue_of(state), name, self.source)
         try:
-            added = extended(state, view.program, NO_OPTIONS, _new_relation(evaluator), evaluator.symbols)
+            with placed(self.source, self.query):
+                added = extended(state, view.program, NO_OPTIONS, _new_relation(evaluator), evaluator.symbols)
             after = added.state
             for fact, (rows, count) in added.facts.items():
                 after = after.with_facts(fact, after.relations[fact].with_facts(rows, count))

@@ -26,13 +26,14 @@ from lftj.sql import ddl
 from lftj.sql.catalogue import Catalogue, Table, catalogue_of
 from lftj.sql.create_table import create_table
 from lftj.sql.insert import InsertStatement
+from lftj.sql.nesting import placed
 from lftj.sql.one_off import selected
 from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
 from lftj.sql.question import NO_OPTIONS, Question
 from lftj.sql.results import SqlResult
 from lftj.sql.room import Changing, Session
-from lftj.sql.syntax_errors import broken, not_a_statement
+from lftj.sql.syntax_errors import not_a_statement
 from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
 from lftj.sql.view_rules import folds, view_of
@@ -112,7 +113,8 @@ def carry_out(
         return None
     match statement:
         case exp.Create():
-            _create(session, statement, catalogue, source, options)
+            with placed(source, statement):
+                _create(session, statement, catalogue, source, options)
         case exp.Drop():
             _drop(session, statement, catalogue, source)
         case exp.Transaction() | exp.Commit() | exp.Rollback():
@@ -148,10 +150,8 @@ CHANGES = tuple(_ROW_STATEMENTS)
 
 def planned(statement: exp.Expr, catalogue: Catalogue, source: SqlText) -> RowStatement:
     """What a statement of `CHANGES` does to rows."""
-    try:
+    with placed(source, statement):
         return _ROW_STATEMENTS[type(statement)](statement, catalogue, source)
-    except RecursionError as error:
-        raise broken(source, error) from None
 
 
 # --- create -----------------------------------------------------------------------------------------------------------

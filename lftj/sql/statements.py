@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.sql.dialect import LftjSql
 from lftj.sql.incomplete import check_complete
+from lftj.sql.nesting import too_deep
 from lftj.sql.parameters import check_names, left_open, literal, name_of, named_parameters
 from lftj.sql.places import SqlText
 from lftj.sql.syntax_errors import REMEDY, about_transactions, broken, misspelt, out_of_place, syntax_error
@@ -38,7 +39,7 @@ def parsed(source: SqlText, parameters: Mapping[str, Any], *, leave_open: bool =
                 if tree is not None:
                     tree.meta.update({"start": tokens[0].start, "end": tokens[-1].end})
                     found.append(tree)
-    except (SqlglotError, RecursionError) as error:
+    except SqlglotError as error:
         raise broken(source, error) from None
     if not found:
         raise source.error("there is no statement", None, why="the text is empty, or a comment", remedy=REMEDY)
@@ -71,6 +72,8 @@ def _tree(dialect: LftjSql, source: SqlText, tokens: list[Token]) -> exp.Express
         tree = dialect.parser().parse(tokens, source.text)[0]
     except ParseError as error:
         raise syntax_error(source, error, tokens, parses) from None
+    except RecursionError:
+        raise too_deep(source, tokens) from None
     if not isinstance(tree, exp.Expression):
         return None
     if _unknown(tree):

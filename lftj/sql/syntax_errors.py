@@ -23,7 +23,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language.diagnostics import counted
-from lftj.sql.dialect import CLOSES, OPENS, LftjSql
+from lftj.sql.dialect import CLOSES, OPENS
 from lftj.sql.places import SqlText
 
 REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
@@ -50,8 +50,6 @@ _FOLLOWED = {
 # Statements about transactions that the parser does not know begin with these words, and no others do.
 _OF_SAVEPOINTS = {"savepoint", "release"}
 _OF_TRANSACTIONS = {"start", "end", "abort", "lock", *_OF_SAVEPOINTS}
-# Within fewer parentheses than these nothing is nested too deeply by them.
-_FEW = 20
 # A shorter word is a name: `a` is not `as` misspelt.
 _SHORTEST = 2
 # What the parser says of a function with too many arguments, and of one with too few.
@@ -79,6 +77,14 @@ def refused(what: str, span: Span, why: str, remedy: str = REMEDY) -> ProgramErr
     return error
 
 
+def span_of(source: SqlText, token: Token) -> Span:
+    """The place of a token."""
+    line, begin = source.text.count("\n", 0, token.start) + 1, source.text.rfind("\n", 0, token.start)
+    column = token.start - begin
+    end = column + token.end + 1 - token.start
+    return Span(source.name, line, column, line, end, source.text.split("\n")[line - 1])
+
+
 def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], parses: Parses) -> ProgramError:
     """The error to raise about a statement that the parser refuses; `parses` tells whether a text is a statement."""
     found = error.errors[0] if error.errors else {}
@@ -86,7 +92,7 @@ def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], pa
     unclosed = _unclosed(tokens)
     if unclosed is not None:
         what = "a parenthesis that is never closed" if unclosed.text == "(" else "a parenthesis that nothing opened"
-        return refused(f"syntax error: {what}", _span(source, unclosed), "each `(` has one `)`", _closing(unclosed))
+        return refused(f"syntax error: {what}", span_of(source, unclosed), "each `(` has one `)`", _closing(unclosed))
     at = next((i for i, token in enumerate(tokens) if (token.line, token.col) == (line, column)), len(tokens) - 1)
     said = str(found.get("description") or error).strip().rstrip(".")
     wrong = _wrong_number_of_arguments(source, tokens, at, said) or misspelt(source, tokens, at, parses)
@@ -129,7 +135,7 @@ def about_transactions(source: SqlText, tokens: Sequence[Token]) -> ProgramError
     word = first.text.lower()
     if word not in _OF_TRANSACTIONS or _quoted(source, first):
         return None
-    return refused(span=_span(source, first), **not_a_statement(word, savepoint=word in _OF_SAVEPOINTS))
+    return refused(span=span_of(source, first), **not_a_statement(word, savepoint=word in _OF_SAVEPOINTS))
 
 
 def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | None:
@@ -138,12 +144,14 @@ def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | Non
         kinds = before.token_type, token.token_type
         if token.token_type == TokenType.COMMA and before.token_type in _NO_ITEM:
             why = "a comma stands between two values, and one is missing here"
-            return refused("syntax error at `,`", _span(source, token), why, "write the value, or leave the comma out")
+            return refused(
+                "syntax error at `,`", span_of(source, token), why, "write the value, or leave the comma out"
+            )
         between = source.text[before.end + 1 : token.start]
         if kinds == (TokenType.STRING, TokenType.STRING) and "\n" not in between:
             why = "two texts are one where they stand on lines of their own, and not beside one another"
             shown = source.text[token.start : token.end + 1]
-            return refused(f"syntax error at `{shown}`", _span(source, token), why, "write `||` between them")
+            return refused(f"syntax error at `{shown}`", span_of(source, token), why, "write `||` between them")
     return None
 
 
@@ -179,13 +187,13 @@ def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) 
         if " " in meant:
             return refused(
                 f"syntax error: `{token.text}` without `{_FOLLOWED[token.text.lower()]}`",
-                _span(source, token),
+                span_of(source, token),
                 f"`{meant}` is what begins such a part",
                 f"write `{meant}`",
             )
         return refused(
             f"syntax error at `{token.text}`",
-            _span(source, token),
+            span_of(source, token),
             f"a word of SQL is due here, and `{token.text}` is none that has a meaning in this place",
             f"did you mean `{meant}`?",
         )
@@ -193,16 +201,7 @@ def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) 
 
 
 def broken(source: SqlText, error: Exception) -> ProgramError:
-    """The error to raise about a text that has no tokens, or too many levels."""
-    if isinstance(error, RecursionError):
-        inner, levels = _innermost(source)
-        why = f"there are {levels} parentheses around this one, and " if inner is not None else ""
-        return refused(
-            "the statement is nested too deeply",
-            Span(source.name) if inner is None else _span(source, inner),
-            f"{why}each level takes room on the stack",
-            "write a part of it as a view, or as a query of `with`, and name that",
-        )
+    """The error to raise about a text that has no tokens."""
     at = _open_quote(source.text)
     if at is None:
         said = str(error).strip().splitlines()[0]
@@ -225,13 +224,13 @@ def _wrong_number_of_arguments(source: SqlText, tokens: Sequence[Token], at: int
     function, given = call
     name = function.text.lower()
     if many:
-        return refused(span=_span(source, function), **too_many_arguments(name, int(many[2]), given))
+        return refused(span=span_of(source, function), **too_many_arguments(name, int(many[2]), given))
     assert few is not None
     kind: type[Any] = getattr(exp, few[1], exp.Expr)
     names = kind.sql_names() if issubclass(kind, exp.Func) else ()
     if not names or (issubclass(kind, _OPERATORS) and name.upper() not in names):
         return None  # what is unfinished is an expression in the parentheses
-    return refused(span=_span(source, function), **too_few_arguments(name, given))
+    return refused(span=span_of(source, function), **too_few_arguments(name, given))
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
@@ -280,28 +279,8 @@ def _unclosed(tokens: Sequence[Token]) -> Token | None:
     return opened[-1] if opened else None
 
 
-def _innermost(source: SqlText) -> tuple[Token | None, int]:
-    """The parenthesis within most others, and how many these are; None if they are few."""
-    found: tuple[Token | None, int] = None, _FEW - 1
-    level = 0
-    for token in LftjSql().tokenize(source.text):
-        if token.token_type == TokenType.L_PAREN:
-            found = (token, level) if level > found[1] else found
-            level += 1
-        elif token.token_type == TokenType.R_PAREN:
-            level -= 1
-    return found
-
-
 def _closing(token: Token) -> str:
     return "write the `)` where it ends" if token.text == "(" else "leave it out, or write the `(` where it begins"
-
-
-def _span(source: SqlText, token: Token) -> Span:
-    line, begin = source.text.count("\n", 0, token.start) + 1, source.text.rfind("\n", 0, token.start)
-    column = token.start - begin
-    end = column + token.end + 1 - token.start
-    return Span(source.name, line, column, line, end, source.text.split("\n")[line - 1])
 
 
 def _open_quote(text: str) -> int | None:

@@ -45,6 +45,7 @@ WHOLE = {
     ^^^^^^^^^^^^^^^^^^^^^^^
 {SAVEPOINT}""",
 }
+WITH = "".join(f", w{i} as (select a from w{i - 1 or ''})" for i in range(1, 300))
 PARTS = {
     "select replace(b, upper('a', b), [1, 2]) from t": "1:19: error: `upper` takes 1 argument at most, and has 2",
     "select abs(nullif(a)) from t": "1:12: error: `nullif` with 1 argument only",
@@ -71,7 +72,11 @@ PARTS = {
     "select extract(hour from d) from t": "1:26: error: `d` is date",
     "select date_part('nonsense', d) from t": "1:18: error: not supported yet: the field `nonsense`",
     f"select\n {'(' * 90}a{' + 1)' * 90} from t": "<sql>:2:91: error: the statement is nested too deeply",
-    f"select {'+'.join(['(a)'] * 4000)} from t": "<sql>: error: the statement is nested too deeply",
+    f"select {'+'.join(['(a)'] * 4000)} from t": "<sql>:1:8: error: the statement is nested too deeply",
+    f"select {'case when a > 1 then 2 else ' * 200}1{' end' * 200} from t": "1:5580: error: the statement is nested",
+    " union all ".join(["select a from t"] * 900): "<sql>:1:17: error: the statement is nested too deeply",
+    f"select a from t where {'not ' * 900} a > 1": "<sql>:1:23: error: the statement is nested too deeply",
+    f"select 1;\nwith w as (select 1 as a){WITH} select a from w299": "<sql>:2:1: error: the statement is nested",
     "select nullif(a from t": "1:14: error: syntax error: a parenthesis that is never closed",
 }
 # What is parsed, and named by the user's words for it.
