@@ -27,6 +27,7 @@ from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
 from lftj.sql.cases import not_null, null_case
 from lftj.sql.constants import constant
+from lftj.sql.conversions import shown
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
@@ -132,7 +133,7 @@ class AggregateHeads:
         for part in taken.walk(prune=lambda node: isinstance(node, exp.Query)):  # one in a subquery is its own
             if is_aggregate(part):
                 raise source.error(
-                    f"`{part.sql('duckdb').lower()}` within another aggregate",
+                    f"`{source.call(part)}` within another aggregate",
                     part,
                     why="an aggregate folds rows, and the other has one value for a group",
                     remedy="compute the inner one in a subquery",
@@ -145,7 +146,7 @@ class AggregateHeads:
             domain = AGGREGATES[op].operand
             if family_of(type_) not in domain and type_ not in domain:
                 raise source.error(
-                    f"`{inner.sql('duckdb').lower()}` of {type_}",
+                    f"`{source.call(inner)}` of {shown(type_)}",
                     inner,
                     why=f"only numbers and intervals have a {'sum' if op == 'sum' else 'mean'}",
                     remedy="convert it with `cast`, or count it",
@@ -167,7 +168,7 @@ class AggregateHeads:
         if around is None or any(rows.own(column) is not None for column in columns):
             return
         raise rows.source.unsupported(
-            f"`{node.sql('duckdb').lower()}` over columns of the query around only",
+            f"`{rows.source.call(node)}` over columns of the query around only",
             node,
             f"by the standard it is an aggregate of that query, whose column `{around.sql('duckdb')}` is: "
             "compute it there, or in a subquery of `from`",

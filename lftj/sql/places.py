@@ -43,6 +43,11 @@ class SqlText:
         found = re.compile(r"\w+").match(self.text, node.meta["start"]) if "start" in node.meta else None
         return found[0].lower() if found else node.key
 
+    def call(self, node: exp.Expr) -> str:
+        """A function with its arguments as DuckDB writes it, but for the word that it begins with in the text."""
+        shown = node.sql("duckdb").lower()
+        return re.sub(r"^\w+", self.word(node), shown, count=1) if "start" in node.meta else shown
+
     def behind(self, word: str, node: exp.Expr) -> bool:
         """Whether a node stands behind a word of SQL, parentheses aside."""
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]

@@ -85,7 +85,7 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
         return clock(of, node)
     if isinstance(node, exp.AggFunc):
         return source.error(
-            f"`{node.sql('duckdb').lower()}` is an aggregate, and stands where each row has a value",
+            f"`{source.call(node)}` is an aggregate, and stands where each row has a value",
             node,
             why="aggregates are computed of groups, after `where`",
             remedy="put the condition into `having`, or compute it in a subquery",

@@ -98,7 +98,8 @@ def _check_place(node: exp.Expr, source: SqlText) -> None:
 
 def _check_function(node: exp.Expr, source: SqlText) -> None:
     function = node.this
-    shown = function.sql("duckdb").lower() if not isinstance(function, exp.IgnoreNulls) else function.this.key
+    about_nulls = isinstance(function, exp.IgnoreNulls | exp.RespectNulls)
+    shown = source.word(function.this) if about_nulls else source.call(function)
     if isinstance(function, exp.Filter):
         if not isinstance(function.this, _AGGREGATES):
             raise source.error(
@@ -108,7 +109,7 @@ def _check_function(node: exp.Expr, source: SqlText) -> None:
                 remedy="leave rows out in a subquery of `from`",
             )
         return
-    if isinstance(function, exp.IgnoreNulls | exp.RespectNulls):
+    if about_nulls:
         raise source.unsupported(
             f"`{'ignore' if isinstance(function, exp.IgnoreNulls) else 'respect'} nulls` of `{shown}`",
             node,

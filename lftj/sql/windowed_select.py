@@ -22,9 +22,10 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.first_rows import OrderedColumn
 from lftj.language.names import BAG, COPIES
-from lftj.language.types import DECIMAL, FLOAT, NUMBER
+from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER
 from lftj.language.window_functions import WindowFunction, WindowFunctions
 from lftj.sql.aggregate_heads import is_aggregate
+from lftj.sql.conversions import shown
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
@@ -200,11 +201,12 @@ class WindowedSelect:
             return function, OutputColumn(window.name, NUMBER, False)
         column = rows.columns[at]
         if window.name == "sum" and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
+            other = "add it up in a subquery with `group by`" if column.type == DURATION else "cast it"
             raise self.text.error(
-                f"`{window.node.this.sql('duckdb').lower()}` of {column.type}",
+                f"`{self.text.call(window.node.this)}` of {shown(column.type)}",
                 window.node,
-                why="only numbers, doubles and decimals are added up",
-                remedy="cast it, or take `min`, `max` or `count`",
+                why="a window adds up numbers, doubles and decimals only",
+                remedy=f"{other}, or take `min`, `max` or `count`",
             )
         return function, OutputColumn(window.name, column.type, True)
 

@@ -76,8 +76,7 @@ class WrittenWindow:
         name = _NAMES.get(type(function), "")
         taken = function.args.get("this") if name else None
         if not name or isinstance(taken, exp.Distinct):
-            shown = function.sql("duckdb").lower()
-            raise text.unsupported(f"`{shown}` over a window", node, f"lftj has {KNOWN}")
+            raise text.unsupported(f"`{text.call(function)}` over a window", node, f"lftj has {KNOWN}")
         number = 0
         if name == "ntile":
             number, taken = _number(taken, node, text, least=1), None
@@ -250,6 +249,7 @@ def _by_others(node: exp.Window) -> exp.Expr:
     match function:
         case exp.Avg():
             total, count = (_over(node, kind(this=function.this.copy())) for kind in (exp.Sum, exp.Count))
+            total.this.meta.update(function.meta)  # errors are about `avg`
             return _case(exp.GT(this=count, expression=exp.Literal.number(0)), _ratio(total, count.copy()))
         case exp.Lag() | exp.Lead() if function.args.get("default") is not None:
             return _with_default(node, function)

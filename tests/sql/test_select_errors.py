@@ -70,7 +70,7 @@ PARTS = {
     "select u.a from t join u on t.a = u.a join u on true": "two tables named `u`",
     "select a from (select a from t offset 3) s": "not supported yet: `offset` without `limit` in a subquery or view",
     "select stddev(a) from t": "not supported yet: the aggregate `stddev`",
-    "select sum(b) from t": "`sum(b)` of symbol",
+    "select sum(b) from t": "`sum(b)` of text",
     "select count(distinct a, b) from t": "not supported yet: an aggregate of several distinct columns",
     "select sum(count(*)) from t": "`count(*)` within another aggregate",
     "select a from t group by a with rollup": "not supported yet: `rollup`",

@@ -82,6 +82,12 @@ PARTS = {
 # What is parsed, and named by the user's words for it.
 WORDS = {
     "select string_agg(b, ',') from t": "1:8: error: not supported yet: the aggregate `string_agg`",
+    "select string_agg(distinct b, ',') over () from t": "1:8: error: not supported yet: `string_agg(distinct b, ',')`",
+    "select a from t where string_agg(b, ',') = 'x'": "1:23: error: `string_agg(b, ',')` is an aggregate, and stands",
+    "select max(string_agg(b, ',')) from t": "1:12: error: `string_agg(b, ',')` within another aggregate",
+    "select avg(interval (a) day) over () from t": "1:8: error: `avg(interval (a) day)` of interval",
+    "select avg(b) over (order by a) from t": "1:8: error: `avg(b)` of text",
+    "select last_value(a respect nulls) over () from t": "1:8: error: not supported yet: `respect nulls` of `last_v",
     "select LISTAGG(b, ',') from t": "1:8: error: not supported yet: the aggregate `listagg`",
     "select bool_and(a > 1) filter (where a > 0) from t": "1:8: error: not supported yet: the aggregate `bool_and`",
     "select max_by(a, b) from t": "1:8: error: not supported yet: the aggregate `max_by`",

@@ -178,7 +178,7 @@ def test_a_sum_that_leaves_64_bits_changes_nothing() -> None:
         ("select sum(a) over w from t", "unknown window `w`"),
         ("select count(distinct a) over () from t", "not supported yet: `count(distinct a)` over a window"),
         ("select median(a) over () from t", "over a window"),
-        ("select sum(b) over () from t", "`sum(b)` of symbol"),
+        ("select sum(b) over () from t", "`sum(b)` of text"),
         ("select ntile(0) over (order by a) from t", "not supported yet: `NTILE(0)"),
         ("select lag(a, id) over (order by a) from t", "not supported yet: `LAG(a, id)"),
         ("select first_value(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls`"),
