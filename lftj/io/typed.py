@@ -24,7 +24,7 @@ from lftj.io.pandas_missing import whole_numbers_fault, with_nulls
 from lftj.io.pick import Columns, ColumnsError, listed
 from lftj.io.staging import ColumnPart, Staging
 from lftj.values import faults
-from lftj.values.schema import Column
+from lftj.values.schema import Column, Schema
 from lftj.values.type_table import type_of
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: s
         frame = frame.to_frame()
     names = [str(label) for label in frame.columns]
     held = [frame.iloc[:, i] for i in range(len(names))]
+    if columns is None:
+        _refuse_left_out(frame, names, staging.schema, source)
     try:
         _read_columns(held, names, len(frame), staging, columns, source)
     except ColumnsError as error:
@@ -105,6 +107,20 @@ def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: s
             why=f"the index of a frame is not read, and this one's has {listed(levels)}",
             remedy="give its `.reset_index()`, which makes columns of the index",
         ) from error
+
+
+def _refuse_left_out(frame: Any, names: Sequence[str], schema: Schema, source: str) -> None:
+    """Refuse a frame that position would match, while its index has the name of a declared column."""
+    levels = [str(level) for level in frame.index.names if level in schema.names]
+    if levels and schema.declared and len(names) == schema.arity and not set(names) & set(schema.names):
+        raise ColumnsError(
+            f"{listed(levels)} of {schema} {'is' if len(levels) == 1 else 'are'} in the index, "
+            f"and the columns are {listed(names)}",
+            where=source,
+            why="the index of a frame is not read, and position would match the columns, none of which has such a name",
+            remedy="give its `.reset_index()`, which makes columns of the index, "
+            "or `.reset_index(drop=True)`, which leaves it out",
+        )
 
 
 def _wanted_levels(frame: Any, staging: Staging, columns: Columns | None) -> list[str]:

@@ -123,6 +123,32 @@ def test_columns_that_are_in_the_index(frame: Any, columns: Any, levels: str) ->
     assert loaded("a: number, b: symbol, c: number", frame.reset_index(), columns=renamed) == [(1, "x", 3), (2, "y", 4)]
 
 
+def test_an_index_with_the_name_of_a_column_is_not_left_out_silently() -> None:
+    """Position matched the other columns, if they were as many."""
+    frame = pd.DataFrame({"x": [1, 2], "y": ["p", "q"]}, index=pd.Index([7, 8], name="a"))
+    assert str(refused("a: number, b: symbol", frame, ColumnsError)) == (
+        "DataFrame: `a` of r(a:number, b:symbol) is in the index, and the columns are `x`, `y`\n"
+        "  why: the index of a frame is not read, and position would match the columns, none of which has such a name\n"
+        "  do: give its `.reset_index()`, which makes columns of the index, "
+        "or `.reset_index(drop=True)`, which leaves it out"
+    )
+    assert loaded("a: number, b: symbol", frame.reset_index(drop=True)) == [(1, "p"), (2, "q")]
+    by_name = frame.reset_index()[["a", "y"]].rename(columns={"y": "b"})
+    assert loaded("a: number, b: symbol", by_name) == [(7, "p"), (8, "q")]
+    counts = pd.DataFrame({"a": [5, 5, 6]}).groupby("a").size()
+    assert "`a` of r(a:number)" in refused("a: number", counts, ColumnsError).what
+    levels = pd.DataFrame({"x": [1], "y": [2]}, index=pd.MultiIndex.from_tuples([(3, 4)], names=["b", "a"]))
+    assert "`b`, `a` of r(a:number, b:number) are in the index" in refused("a: number, b: number", levels).what
+
+
+def test_an_index_with_the_name_of_a_column_beside_the_column() -> None:
+    frame = pd.DataFrame({"a": [1], "b": ["p"]}, index=pd.Index([7], name="a"))
+    assert loaded("a: number, b: symbol", frame) == [(1, "p")]
+    other = frame.rename(columns={"a": "x", "b": "y"})
+    assert loaded("a: number, b: symbol", other, columns={"a": "x", "b": "y"}) == [(1, "p")]
+    assert loaded("a: number, b: symbol", other.rename_axis("key")) == [(1, "p")]
+
+
 def test_an_index_that_nobody_asks_for_is_not_named() -> None:
     for frame in (FRAME[["b"]], FRAME[["b"]].rename_axis("other")):
         assert "index" not in str(refused("a: number, b: symbol, c: number", frame, ColumnsError))
