@@ -140,7 +140,7 @@ _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), 2),
     **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff), 3),
 }
-_MOST_BY_NAME = {"date_part": 2, "datepart": 2, "weekday": 1, "isodow": 1, "suffix": 2, "prefix": 2}
+_MOST_BY_NAME = {"date_part": 2, "datepart": 2, "weekday": 1, "suffix": 2, "prefix": 2}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Insert: _insert,

@@ -41,7 +41,7 @@ from lftj.sql.ddl import type_name
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.predicates import compare, is_predicate
 from lftj.sql.scope import Case, Conjunction
-from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock
+from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock, name_of
 from lftj.sql.sql_intervals import interval_value, of_times, with_interval
 from lftj.sql.whole_numbers import OPERATIONS, negated
 from lftj.values.decimal_type import DIGITS
@@ -91,7 +91,7 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
             remedy="put the condition into `having`, or compute it in a subquery",
         )
     if isinstance(node, exp.Func):
-        name = node.sql_name().lower()
+        name = name_of(node, source)
         return source.unsupported(f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite it with others"))
     if isinstance(node, exp.Window):
         remedy = "give it out in a subquery of `from`"

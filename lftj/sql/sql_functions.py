@@ -19,6 +19,7 @@ from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
 from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
 from lftj.sql.conversions import NUMBERS, call, shown
+from lftj.sql.places import SqlText
 from lftj.sql.scope import Case
 from lftj.sql.whole_numbers import negated, number
 from lftj.values.decimal_type import DIGITS
@@ -59,17 +60,18 @@ def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, t
         return value
     if isinstance(value.term, ast.Constant) and value.type == SYMBOL:  # a text that is written out
         return Known(value.literals, of.cast(value, takes[0], argument), takes[0])
-    raise of.scope.source.error(
-        f"`{argument.sql('duckdb')}` is {shown(value.type)}, and `{name_of(node)}` takes {_either(takes)}",
+    source = of.scope.source
+    raise source.error(
+        f"`{argument.sql('duckdb')}` is {shown(value.type)}, and `{name_of(node, source)}` takes {_either(takes)}",
         argument,
         why="values of different types are converted by a cast only",
         remedy=f"cast it, as in `cast({argument.sql('duckdb')} as {shown(takes[0])})`",
     )
 
 
-def name_of(node: exp.Expr) -> str:
-    """What a function is called in messages."""
-    return str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower()  # type: ignore[attr-defined]
+def name_of(node: exp.Expr, source: SqlText) -> str:
+    """What a function is called in messages: the user's word, as the parser has one for several."""
+    return source.word(node) if "start" in node.meta else node.sql_name().lower()  # type: ignore[attr-defined]
 
 
 def _either(takes: Sequence[str]) -> str:
@@ -367,6 +369,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Day: _field("DAY"),
     exp.DayOfMonth: _field("DAY"),
     exp.DayOfWeek: _field("DOW"),
+    exp.DayOfWeekIso: _field("ISODOW"),
     exp.DayOfYear: _field("DOY"),
     exp.Quarter: _field("QUARTER"),
     exp.Hour: _field("HOUR"),
@@ -389,8 +392,8 @@ def anonymous(of: Translator, node: exp.Anonymous) -> list[Case]:
     name, arguments = str(node.this).lower(), node.expressions
     if name in ("date_part", "datepart") and len(arguments) == 2:
         return field(of, node, plain(arguments[0]).name, arguments[1], arguments[0])
-    if name in ("weekday", "isodow") and len(arguments) == 1:
-        return field(of, node, "DOW" if name == "weekday" else "ISODOW", arguments[0], node)
+    if name == "weekday" and len(arguments) == 1:
+        return field(of, node, "DOW", arguments[0], node)
     if name == "suffix" and len(arguments) == 2:
         return of.value(exp.EndsWith(this=arguments[0], expression=arguments[1]))
     if name == "prefix" and len(arguments) == 2:

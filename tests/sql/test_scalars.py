@@ -37,7 +37,7 @@ coalesce(i, 0); coalesce(i, j); coalesce(d, 0); coalesce(s, w); coalesce(i, d, f
 nullif(i, 2); nullif(s, 'abc'); nullif(1, 1); greatest(i, j); least(d, e, i); greatest(i, 0); least(s, w)
 ifnull(s, 'no'); if(i > 0, s, w); greatest(t, u); least(f, d); greatest(null, i); extract(year from t); year(u)
 month(p); day(t); quarter(u); hour(p); minute(p); second(p); extract(dow from u); extract(isodow from u)
-dayofyear(u); date_part('month', t); extract(day from p); year(date '1995-02-03'); dayofyear(p)
+isodow(u); weekday(t); dayofyear(u); date_part('month', t); extract(day from p); year(date '1995-02-03'); dayofyear(p)
 t + interval '1' month; t + interval 3 month; u - interval '90' day; p + interval '1' hour; u + interval (j) day
 u + interval (j) month; u + 3; t - u; p - timestamp '1995-01-01'; date '1995-01-31' + interval '1' month
 u - interval '1' year; interval '1 day 2 hours'; interval '1' day * 2; u + interval '1 year 2 months 3 days'
