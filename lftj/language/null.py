@@ -32,11 +32,11 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import NULL_TESTS, OR_NULL
+from lftj.language.functors import FUNCTORS, NULL_TESTS, OR_NULL, TEXT_TESTS
 from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
 from lftj.language.types import NUMBER, RANGES, UNSIGNED
-from lftj.language.visitors import subterms
+from lftj.language.visitors import nodes, subterms
 from lftj.values.codes import KEY_MIN
 from lftj.values.schema import Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
@@ -118,6 +118,7 @@ def _settle(clause: TypedClause, names: Names) -> None:
     matching = {c.left.name for c in clause.body.compares if c.op == OR_NULL and isinstance(c.left, ast.Variable)}
     mixed: set[str] = set()
     strict = set(_computed_with(clause)) | clause.joined
+    read = set(_read_as_text(clause))
     for atom in (*clause.body.atoms, *_groups_asked(clause, names)):
         relation = names.relations.get(atom.name)
         positive = atom in clause.body.atoms
@@ -126,7 +127,7 @@ def _settle(clause: TypedClause, names: Names) -> None:
                 type_ = relation.types[position] if relation is not None and position < relation.arity else None
                 admits = bool(positive and type_ is not None and is_nullable(type_))
                 uses.setdefault(arg.name, []).append(admits)
-                if admits and type_ is not None and without_null(type_) in FULL:
+                if admits and type_ is not None and (without_null(type_) in FULL or arg.name in read):
                     mixed.add(arg.name)
                 if not positive:
                     if arg.name not in matching:
@@ -164,6 +165,19 @@ def _computed_with(clause: TypedClause) -> Iterator[str]:
     for arg in (*values, *(clause.head.args[-1:] if clause.best else ())):
         if isinstance(arg, ast.Variable):
             yield arg.name
+
+
+def _read_as_text(clause: TypedClause) -> Iterator[str]:
+    """The variables that functors and tests over texts read, which may be before all atoms that bind these are joined.
+
+    So another atom, whose column does not admit null, is not enough to keep null from them.
+    """
+    body = clause.body
+    for node in nodes((clause.head, *body.atoms, *body.negated, *body.compares)):
+        functor = FUNCTORS.get(node.name) if isinstance(node, ast.Functor) else None
+        tests = isinstance(node, ast.Comparison) and node.op in TEXT_TESTS
+        if tests or (functor is not None and functor.text is not None):
+            yield from (part.name for part in nodes((node,)) if isinstance(part, ast.Variable))
 
 
 def _arguments(term: ast.Term) -> Iterator[str]:

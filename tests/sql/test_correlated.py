@@ -25,6 +25,7 @@ QUERIES = [
     "select id, a from t where not exists (select * from u where {0})",
     "select id from t where b in (select u.b from u where {0})",
     "select id from t where a not in (select u.n from u where {0})",
+    "select id from t where right(t.b || 'x', 1) in (select u.b from u where u.b = t.b and {0})",
     "select id from t where a > all (select u.n from u where {0})",
     "select id, (select count(*) from u where {0}) as c from t",
     "select id, (select sum(u.n) from u where {0}) as s from t where a is not null or id > 2",

@@ -377,6 +377,31 @@ def test_null_matches_null_where_the_body_says_so() -> None:
         assert {*db["more"]} == {(k, k + 1) for k, _, _ in a if k is not None}
 
 
+@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "recompute"])
+@pytest.mark.parametrize(
+    ("body", "derived"),
+    [
+        ('cat(d, "") = x, c(d, x)', {(1,), (4,)}),
+        ('cat(d, "") = x, or_null(d), c(d, x)', {(1,), (4,)}),
+        ("strlen(d) = n, to_string(n) = x, c(d, x)", set()),
+        ('cat(d, "") = x, contains("a", d), c(d, x)', {(1,), (4,)}),
+        ('substr(cat("z", d), 1, 9) = x, !is_null(i), c(d, x)', {(1,), (4,)}),
+    ],
+)
+def test_no_text_is_computed_of_null_that_another_atom_keeps_out(
+    body: str, derived: set[tuple[int]], maintain: str
+) -> None:
+    """Texts are computed before all atoms are joined, so that the text of null was asked for, which is an error."""
+    db = lftj.Database(".decl o(i: number, d: symbol?)\n.decl c(d: symbol, x: symbol)")
+    db.rules(f"p(i) :- o(i, d), {body}.", maintain={"p": maintain})
+    with db.transaction() as tx:
+        tx.insert("o", [(1, "a"), (2, None), (3, "y")])
+        tx.insert("c", [("a", "a"), ("b", "b")])
+    with db.transaction() as tx:
+        tx.insert("o", [(4, "a"), (5, None)])
+    assert set(db["p"]) == derived
+
+
 def test_a_condition_on_null_in_braces_holds_for_what_is_not_folded() -> None:
     """`!is_null(b)` was dropped together with the condition on the folded `c`, and the group of null was there."""
     db = lftj.Database("""
