@@ -7,7 +7,7 @@ from sqlglot import exp
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.catalogue import Catalogue, Table
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, nowhere
 from lftj.values.type_table import is_type, without_null
 
 _TYPES = {
@@ -70,7 +70,7 @@ def sql_type(type: str) -> exp.DataType:
     plain = without_null(type)
     if plain in _SQL_NAMES:
         return exp.DataType.build(_SQL_NAMES[plain], dialect="duckdb")
-    return exp.DataType.build("timestamptz" if plain.startswith("timestamp") else plain, dialect="duckdb")
+    return nowhere(exp.DataType.build("timestamptz" if plain.startswith("timestamp") else plain, dialect="duckdb"))
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

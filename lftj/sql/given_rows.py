@@ -16,7 +16,7 @@ from lftj.sql.catalogue import Table
 from lftj.sql.conversions import alike
 from lftj.sql.ddl import sql_type, type_name
 from lftj.sql.parameters import NOTHING, Given, with_value
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, in_place_of
 from lftj.sql.question import Answer, Codes, Question
 from lftj.sql.room import Changing
 from lftj.values import gate
@@ -211,11 +211,12 @@ def _cast(query: exp.Expr, types: Sequence[str | None]) -> exp.Expr:
     """The query with columns of the given types; None: as it is."""
     names = [f"c{number}" for number in range(len(types))]
     inner = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier(name) for name in names])
+    columns: list[exp.Expr] = [exp.column(name, "given") for name in names]
+    if isinstance(query, exp.Select) and len(query.expressions) == len(columns):  # errors are about what is cast
+        columns = [in_place_of(value, column) for value, column in zip(query.expressions, columns, strict=True)]
     parts = [
-        exp.column(name, "given")
-        if type is None
-        else exp.alias_(exp.Cast(this=exp.column(name, "given"), to=sql_type(type)), name)
-        for name, type in zip(names, types, strict=True)
+        column if type is None else exp.alias_(exp.Cast(this=column, to=sql_type(type)), name)
+        for name, column, type in zip(names, columns, types, strict=True)
     ]
     given = exp.Subquery(this=query.copy(), alias=inner)
     return exp.Select(expressions=parts, from_=exp.From(this=given))

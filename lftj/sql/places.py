@@ -8,10 +8,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlglot import exp
 
 from lftj.errors import Diagnostic, ProgramError, Span
+
+Node = TypeVar("Node", bound=exp.Expr)
+
+
+def nowhere(node: Node) -> Node:
+    """A node that was parsed from another text than the statement's, whose places it must not have."""
+    for part in node.walk():
+        part.meta.clear()
+    return node
+
+
+def in_place_of(other: exp.Expr, node: Node) -> Node:
+    """A node that is made, at the place of another."""
+    found = [part.meta for part in other.walk() if "start" in part.meta]
+    if found:
+        node.meta.update({"start": min(m["start"] for m in found), "end": max(m["end"] for m in found)})
+    return node
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import lftj
 
 pytest.importorskip("sqlglot")
 
-TABLE = "create table t (a int, b text, d date); insert into t values (1, 'x', '2024-01-31'), (2, null, null)"
+TABLE = "create table t (a int, b text, d date); insert into t values (1, 'x', '2024-01-31'), (2, null, null);"
+TABLE += "create table money (m decimal(9,2)); insert into money values (1.5)"
 OUTER = "not supported yet: `{}` over columns of the query around only"
 CHAINED = "a comparison of a comparison without parentheses"
 # a statement, with « and » around what is marked; what is said
@@ -27,6 +28,10 @@ CASES = [
     ("select 'a' «'b'» from t", "syntax error at `'b'`"),
     ("select «a < 2» = true from t", CHAINED),
     ("select a from t where not «a = 1» = true", CHAINED),
+    ("update t set a = 1, d = «'2024-02-30'»", "`2024-02-30` is no date"),
+    ("update money set m = «'abc'»", "`abc` is no decimal(9,2)"),
+    ("insert into money select «'abc'»", "`abc` is no decimal(9,2)"),
+    ("insert into t (a, d) select a, «a > 1» from t", "not supported yet: a cast from boolean to date"),
     ("with «w(p, q») as (select 1) select * from w", "2 names for 1 column"),
     ("with w(p) as (select distinct a from t) select * from w as «u(p, q»)", "2 names for 1 column"),
 ]
