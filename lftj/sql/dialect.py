@@ -12,6 +12,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+# Functions that sqlglot knows no place of.
+_WITHOUT_PLACE = (exp.AggFunc, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp)
 
 
 class LftjSql(DuckDB):
@@ -26,8 +28,8 @@ class LftjSql(DuckDB):
     class Parser(DuckDBParser):
         """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it.
 
-        All aggregates have a place, and the field of `extract`. Functions say how many `arguments` are written, of
-        which sqlglot drops some without a word.
+        All aggregates have a place, `current_date`, intervals, and the field of `extract`. Functions say how many
+        `arguments` are written, of which sqlglot drops some without a word.
         """
 
         def _parse_function_call(
@@ -42,7 +44,7 @@ class LftjSql(DuckDB):
             function = found
             while isinstance(function, exp.Window | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
                 function = function.this
-            if isinstance(function, exp.AggFunc) and "start" not in function.meta:
+            if isinstance(function, _WITHOUT_PLACE) and "start" not in function.meta:
                 function.update_positions(name)
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
@@ -53,6 +55,15 @@ class LftjSql(DuckDB):
             found = super()._parse_extract()
             if isinstance(found.this, exp.Var):
                 found.this.update_positions(field)
+            return found
+
+        def _parse_interval(
+            self, require_interval: bool = True, parse_function_unit: bool = True
+        ) -> exp.Add | exp.Interval | None:
+            word = self._curr
+            found = super()._parse_interval(require_interval, parse_function_unit)
+            if isinstance(found, exp.Interval) and not any("start" in part.meta for part in found.walk()):
+                found.update_positions(word)
             return found
 
         def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
