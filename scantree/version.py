@@ -240,8 +240,9 @@ class Version(Reading):
     @classmethod
     def borrowed(cls, store: Store, root: int) -> Version:
         """A version of pages that somebody else holds and gives back: valid for as long as they do."""
-        version = cls(store, root)
-        version.release()
+        # Never its own, not even for a moment: an interrupt between the two would drop what somebody else holds.
+        version = cls.__new__(cls)
+        version.store, version.root, version._own, version.edition, version._rows = store, root, False, 0, -1
         return version
 
     def release(self) -> None:

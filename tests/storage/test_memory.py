@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import mmap
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scantree import buffers, memory, update
+from scantree import buffers, memory, update, version
 from scantree.check import check_arena
 from scantree.memory import GRAIN, LARGE, LIMIT, TOP, Arena, ArenaFullError, Size
 from scantree.scan import Monoid, Scan
 from scantree.version import Store, Version
+from tests.interrupt import Interrupt
 
 SMALL = 1 << 20
 
@@ -289,6 +291,19 @@ def test_an_interrupted_sweep_goes_on(versions: int, call: int, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         arena.collect()
     check_arena(arena, [kept])
+
+
+def test_an_interrupt_as_a_version_is_borrowed_leaves_the_pages_to_their_holder() -> None:
+    """For a moment it had them for its own: Ctrl-C in `db.memory()` gave the records of a trace back, still in use."""
+    arena = Arena()
+    kept, at, interrupted = run_of(Store(arena, 1), 0, 10), 0, True
+    while interrupted:
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at, (version.__file__,)) as interrupt:
+            made = Version.borrowed(kept.store, kept.root)
+        interrupted, at = interrupt.done, at + 1
+        check_arena(arena, [kept])
+    assert at > 1
+    assert made.columns()[0].tolist() == list(range(10))
 
 
 def test_hundreds_of_arenas_fit_into_a_process() -> None:
