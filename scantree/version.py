@@ -290,16 +290,19 @@ class Version(Reading):
             prepared = store._prepared or store.prepare(m, 0)
             # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
             prepared.work[3][_buffers.MADE] = 0
+            following = Version.borrowed(store, self.root)
             try:
                 root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, False)
                 if root == _update.NO_ROOM:
                     prepared = self._with_room(m)
                     root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, True)
+                # Nothing is called from the kernel's end on: no signal comes between.
+                following.root, following._own = root, root != self.root
             except BaseException:  # Ctrl-C while the kernel ran is raised here
                 if made := int(prepared.work[3][_buffers.MADE]):
                     _memory.drop(arena.space, made, store.shape)
                 raise
-        return self if root == self.root else Version(store, root)
+        return following if following._own else self
 
     def _with_room(self, m: int) -> UpdateBuffers:
         """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`."""

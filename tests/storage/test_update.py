@@ -6,15 +6,19 @@ for the split that meets every directory page at once.
 
 from __future__ import annotations
 
+import contextlib
+
 import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from scantree import update
+from scantree import version as versions
 from scantree.check import check_arena
 from scantree.memory import Arena
 from scantree.version import Store, Version
+from tests.interrupt import Interrupt
 from tests.storage.pages import pages_of
 
 JIT = not numba.config.DISABLE_JIT
@@ -192,3 +196,19 @@ def test_an_update_that_is_stopped_before_it_begins_leaves_the_last_one(monkeypa
     arena.collect()
     check_arena(arena, [before, after])
     assert after.columns()[0].tolist() == [*range(20), 100]
+
+
+def test_an_update_that_is_stopped_anywhere_leaves_no_pages() -> None:
+    """Between the kernel and the version of what it made, nobody had these pages."""
+    arena = Arena()
+    before, at, interrupted = Store(arena, 1, page_rows=4, dir_rows=2).build([np.arange(20)]), 0, True
+    before.update(np.array([[100]]), ONE)  # what it writes in is made once
+    while interrupted:
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at, (versions.__file__,)) as interrupt:
+            after, _ = before.update(np.array([[100]]), ONE)
+        interrupted, at = interrupt.done, at + 1
+        if interrupted:
+            check_arena(arena, [before])
+    assert at > 10
+    assert after.columns()[0].tolist() == [*range(20), 100]
+    check_arena(arena, [before, after])
