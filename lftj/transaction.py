@@ -142,6 +142,7 @@ class Transaction(RuleChanges, NotPickled):
             while (opened := database._opened) is not None and (other := opened()) is not None:
                 passing = other._passing
                 if passing is None:
+                    del other  # a shown error keeps its frames, and it would keep the transaction open in them
                     raise inside_another() if self._phase is _UNUSED else self._misuse()
                 holding.close()
                 passing.wait()

@@ -6,7 +6,6 @@ called twice, or out of order.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 import lftj
 from lftj.errors import TransactionError, UnknownRelationError
 from lftj.maintain.commit import Commit
-from lftj.transaction import Transaction
 
 EDGES = [(1, 2), (2, 3), (1, 3), (3, 4)]
 PROGRAM = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, z)."
@@ -94,34 +92,6 @@ def test_one_inside_another() -> None:
         assert caught.value.remedy == "use `tx.rules`"
         tx.insert("e", [(7, 7)])
     assert list(tx.delta["e"].inserted) == [(7, 7)]
-
-
-def test_a_block_that_was_kept_from_its_end_is_open_until_its_name_is_gone() -> None:
-    """Python looks for signals where a function begins: `__exit__` has done nothing then."""
-    db = small()
-    code = Transaction.__exit__.__code__
-
-    def interrupt(frame: Any, event: str, argument: Any) -> None:
-        if frame.f_code is code:
-            sys.setprofile(None)
-            raise KeyboardInterrupt
-
-    try:
-        with db.transaction() as tx:
-            tx.insert("e", [(7, 7)])
-            sys.setprofile(interrupt)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.setprofile(None)
-    with pytest.raises(TransactionError) as caught, db.transaction():
-        pass
-    assert "delete its name, as in `del tx`" in str(caught.value)
-    del tx, caught
-    with db.transaction() as tx:
-        tx.insert("e", [(8, 8)])
-    assert list(tx.delta["e"].inserted) == [(8, 8)]
-    assert (7, 7) not in db["e"]
 
 
 def test_unknown_relations() -> None:
