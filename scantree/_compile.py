@@ -10,14 +10,20 @@ entries are kept on disk, as machine code alone, with the names of the shared on
 
 What is needed to compile is imported when something is compiled (`_parts.py`, `_linking.py`, `_lowering.py`): a process
 that finds all its entries in the cache does without.
+
+An exception that a signal raises, Ctrl-C above all, would leave numba half imported, so that no kernel can be compiled
+any more, or have llvmlite free something twice. Signals are for the main thread; so an entry is made in another, which
+the main thread waits for, and ends well or badly whatever becomes of who waits. Whoever needs it next has it.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +61,30 @@ def _seldom_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def _apart(action: Callable[[], object]) -> None:
+    """Do it where no signal can end it half way; not so where whoever compiles has called this, and has the lock."""
+    if threading.current_thread() is not threading.main_thread() or global_compiler_lock.is_locked():
+        action()
+        return
+    failed: list[BaseException] = []
+
+    def act() -> None:
+        try:
+            action()
+        except BaseException as error:
+            failed.append(error)
+
+    acting = threading.Thread(target=act, name="lftj kernels")
+    try:
+        acting.start()
+    except RuntimeError:  # there are no more threads: the interpreter ends, or so the system's limits are
+        action()
+        return
+    acting.join()
+    if failed:
+        raise failed.pop()
 
 
 class _Cache(FunctionCache):
@@ -110,8 +140,13 @@ class Kernel(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """The entry, which Python is about to call: from the cache, or made now."""
+        args = tuple(sigutils.normalize_signature(sig)[0])
+        if args not in self.overloads:
+            _apart(partial(self._have, sig, args))
+        return self.overloads[args].entry_point
+
+    def _have(self, sig: Any, args: Any) -> None:
         with global_compiler_lock:
-            args = tuple(sigutils.normalize_signature(sig)[0])
             if args not in self.overloads:
                 entry = self._cache.load_overload(sig, self.targetctx)
                 if entry is None:
@@ -120,7 +155,6 @@ class Kernel(CPUDispatcher):
                         entry = self._entry(self.part(args))
                     self._cache.save_overload(sig, entry)
                 self.add_overload(entry)
-            return self.overloads[args].entry_point
 
     def _entry(self, part: Any) -> Any:
         """Make `part` and what it reaches machine code that Python can call."""

@@ -1,17 +1,22 @@
-"""Shared kernels: one copy of their machine code, which other kernels call in every process.
+"""Shared kernels: one copy of their machine code, which other kernels call in every process; and kernels that are made.
 
 Catches: machine code that is called by a name of the process that made it, which is another one's, or nobody's, in the
-next; an entry that is loaded without the shared one it calls.
+next; an entry that is loaded without the shared one it calls; Ctrl-C that leaves the compiler in the middle of one.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from scantree._compile import Kernel
+from scantree._jit import kernel
 from tests.cli.test_process import env
 
 KERNELS = '''
@@ -57,3 +62,40 @@ def test_they_are_called_where_another_process_left_them(tmp_path: Path) -> None
         )
         assert done.stdout.split() == [str(expected[name]) for name in called]
     assert len(list(tmp_path.glob("cache/**/*.total-*.nbc"))) == 1
+
+
+@pytest.mark.jit_only
+def test_an_interrupt_stops_who_waits_for_a_kernel_and_not_its_making(monkeypatch: pytest.MonkeyPatch) -> None:
+    @kernel
+    def doubled(n: int) -> int:
+        return n + n
+
+    entry, made = Kernel._entry, []
+
+    def interrupted(self: Any, part: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        made.append(entry(self, part))
+        return made[0]
+
+    monkeypatch.setattr(Kernel, "_entry", interrupted)
+    monkeypatch.setattr(doubled._cache, "load_overload", lambda sig, context: None)
+    with pytest.raises(KeyboardInterrupt):
+        doubled(2)
+    assert doubled(3) == 6
+    assert len(made) == 1
+
+
+@pytest.mark.jit_only
+def test_what_goes_wrong_with_a_kernel_is_told_where_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    @kernel
+    def doubled(n: int) -> int:
+        return n + n
+
+    def fails(sig: Any, context: Any) -> None:
+        raise OSError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(doubled._cache, "load_overload", fails)
+        with pytest.raises(OSError, match="no room"):
+            doubled(2)
+    assert doubled(3) == 6
