@@ -26,6 +26,7 @@ import numpy.typing as npt
 from lftj import arguments
 from lftj.errors import DataError
 from lftj.evaluate.evaluator import Evaluator
+from lftj.language.clause import INTERNAL
 from lftj.maintain.streams import Streams
 from lftj.program.state import State
 from lftj.results.event_blocks import BLOCK_FORM, BlockReader, BlocksOfRelation
@@ -149,18 +150,22 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
 
 def _log_of(streams: Streams, state: State, name: str) -> RowLog:
     """The rows of `name` that come and go event by event, in the commit to `state`."""
+    by_head, relations = state.strata.by_head, state.relations
+    remedy = f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`'
     try:
-        log = streams.of(name, state.strata.by_head, state.relations)
-        why = "triggers do not keep it, or not all that it reads: `db.explain` says how heads follow changes"
+        log = streams.of(name, by_head, relations)
+        why = "triggers do not keep it: `db.explain` says how heads follow changes"
+        below = "" if log is not None else streams.unknown(name, by_head, relations)
+        while below.startswith(INTERNAL):
+            below = streams.unknown(below, by_head, relations)
+        if below:
+            why = f"it reads `{below}`, which triggers do not keep and which changes at no known event"
+            remedy = "watch a count, sum or mean over relations without rules, or over heads that triggers keep"
     except NoEvents as refused:
         log, why = None, str(refused.args[0])
     if log is not None:
         return log
-    raise DataError(
-        f"`{name}` is not known event by event",
-        why=f"{why}; nothing was done",
-        remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
-    )
+    raise DataError(f"`{name}` is not known event by event", why=f"{why}; nothing was done", remedy=remedy)
 
 
 def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:

@@ -143,8 +143,11 @@ def test_a_head_that_is_not_known_event_by_event_has_no_log(rules: str, blocks: 
     db.load("o", [(1, 2, 3), (0, 1, 1)])
     db.load("l", [(1, 4, 0, "a"), (0, 1, 0, "a")])
     before = set(db["h"])
-    with pytest.raises(DataError, match="`h` is not known event by event"):
+    with pytest.raises(DataError, match="`h` is not known event by event") as told:
         db.apply(blocks, watch=["h"])
+    below = {"below": "d", "two below": "n", "an alias": "m"}
+    for name, read in below.items():
+        assert (f"it reads `{read}`, which triggers do not keep" in str(told.value)) == (rules == UNKNOWN[name])
     assert set(db["h"]) == before
     assert db.apply([("f", "insert", [(1, 1)])], watch=["h"]).logs["h"].num_rows == 0  # it reads no `f`
     db.apply(blocks)
