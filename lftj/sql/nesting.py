@@ -80,7 +80,8 @@ def placed(source: SqlText, node: exp.Expr) -> Iterator[None]:
 
 def _tokens_of(source: SqlText, node: exp.Expr) -> list[Token]:
     places = [part.meta for part in node.walk() if "start" in part.meta]
-    start, end = min(meta["start"] for meta in places), max(meta["end"] for meta in places)
+    start = min((meta["start"] for meta in places), default=0)
+    end = max((meta["end"] for meta in places), default=len(source.text))
     return [token for token in LftjSql().tokenize(source.text) if start <= token.start <= end]
 
 
