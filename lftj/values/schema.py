@@ -35,7 +35,8 @@ class Schema:
 
     Worked out once: `arity`, how many columns there are · `types`, the base types of the columns, in order ·
     `numbers`, whether all of them are numbers, and there are some · `keyed`, whether a change may bring two rows with
-    one key (of a bag it cannot: copies are added up).
+    one key (of a bag it cannot: copies are added up) · `given`, the rows that users insert and erase: of a bag, those
+    without the number of copies.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Schema:
     types: tuple[str, ...] = field(init=False, repr=False, compare=False)
     numbers: bool = field(init=False, repr=False, compare=False)
     keyed: bool = field(init=False, repr=False, compare=False)
-    _given: Schema | None = field(init=False, repr=False, compare=False)
+    given: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -60,7 +61,7 @@ class Schema:
         set_(self, "types", types)
         set_(self, "numbers", {*types} == {"number"})
         set_(self, "keyed", bool(self.key) or (self.functional and not self.bag))
-        set_(self, "_given", Schema(self.name, self.columns[:-1], declared=self.declared) if self.bag else None)
+        set_(self, "given", Schema(self.name, self.columns[:-1], declared=self.declared) if self.bag else self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,11 +72,6 @@ class Schema:
     def has_key(self) -> bool:
         """Whether a row can be replaced by its key: a functional predicate's, or a primary one."""
         return bool(self.key) or self.functional
-
-    @property
-    def given(self) -> Schema:
-        """The rows that users insert and erase: of a bag, those without the number of copies."""
-        return self if self._given is None else self._given
 
     def __str__(self) -> str:
         shown = [f"{c.name}:{c.type}" for c in self.columns]

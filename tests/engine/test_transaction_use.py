@@ -6,6 +6,7 @@ called twice, or out of order.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import lftj
 from lftj.errors import TransactionError, UnknownRelationError
 from lftj.maintain.commit import Commit
+from lftj.transaction import Transaction
 
 EDGES = [(1, 2), (2, 3), (1, 3), (3, 4)]
 PROGRAM = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, z)."
@@ -92,6 +94,31 @@ def test_one_inside_another() -> None:
         assert caught.value.remedy == "use `tx.rules`"
         tx.insert("e", [(7, 7)])
     assert list(tx.delta["e"].inserted) == [(7, 7)]
+
+
+def test_an_error_does_not_keep_the_transaction_that_an_interrupt_kept_from_its_end() -> None:
+    """Shells and notebooks keep the last error: it held the transaction, and so the next one was refused again."""
+    db = small()
+
+    def interrupt(frame: Any, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is Transaction.__exit__.__code__:
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with db.transaction() as tx:
+            tx.insert("e", [(5, 6)])
+    except KeyboardInterrupt:
+        sys.settrace(before)
+    with pytest.raises(TransactionError, match="as in `del tx`") as shown, db.transaction():
+        pass
+    del tx
+    with db.transaction() as tx:
+        tx.insert("e", [(7, 8)])
+    assert shown.value.__traceback__ is not None
+    assert (5, 6) not in db["e"]
+    assert (7, 8) in db["e"]
 
 
 def test_unknown_relations() -> None:

@@ -568,31 +568,6 @@ def test_a_block_that_an_interrupt_kept_from_its_end_is_gone_with_its_frame(plac
     assert {(7, 8), (8, 9)} <= set(db["e"])
 
 
-def test_an_error_does_not_keep_the_transaction_that_an_interrupt_kept_from_its_end() -> None:
-    """Shells and notebooks keep the last error: it held the transaction, and so the next one was refused again."""
-    db = small()
-
-    def interrupt(frame: Any, event: str, _: object) -> None:
-        if event == "call" and frame.f_code is transaction.Transaction.__exit__.__code__:
-            raise KeyboardInterrupt
-
-    before = sys.gettrace()
-    sys.settrace(interrupt)
-    try:
-        with db.transaction() as tx:
-            tx.insert("e", [(5, 6)])
-    except KeyboardInterrupt:
-        sys.settrace(before)
-    with pytest.raises(lftj.errors.TransactionError, match="as in `del tx`") as shown, db.transaction():
-        pass
-    del tx
-    with db.transaction() as tx:
-        tx.insert("e", [(7, 8)])
-    assert shown.value.__traceback__ is not None
-    assert (5, 6) not in db["e"]
-    assert (7, 8) in db["e"]
-
-
 def test_an_interrupt_as_a_block_begins_keeps_nobody_from_writing() -> None:
     """The lock that it had just taken was locked for good."""
     db, at, interrupted = small(), 0, True
