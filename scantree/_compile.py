@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import gc
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,7 @@ from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.core.typing import make_concrete_template
 
 from scantree.locks import LostLock, LostLockError
+from scantree.own_thread import in_own_thread
 
 
 def _see_whether_the_compiler_is_lost() -> None:
@@ -61,30 +61,6 @@ def _seldom_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def _apart(action: Callable[[], object]) -> None:
-    """Do it where no signal can end it half way; not so where whoever compiles has called this, and has the lock."""
-    if threading.current_thread() is not threading.main_thread() or global_compiler_lock.is_locked():
-        action()
-        return
-    failed: list[BaseException] = []
-
-    def act() -> None:
-        try:
-            action()
-        except BaseException as error:
-            failed.append(error)
-
-    acting = threading.Thread(target=act, name="lftj kernels")
-    try:
-        acting.start()
-    except RuntimeError:  # there are no more threads: the interpreter ends, or so the system's limits are
-        action()
-        return
-    acting.join()
-    if failed:
-        raise failed.pop()
 
 
 class _Cache(FunctionCache):
@@ -142,10 +118,14 @@ class Kernel(CPUDispatcher):
         """The entry, which Python is about to call: from the cache, or made now."""
         args = tuple(sigutils.normalize_signature(sig)[0])
         if args not in self.overloads:
-            _apart(partial(self._have, sig, args))
+            if global_compiler_lock.is_locked():  # a function that the user compiles calls this one
+                self._have(sig, args)
+            else:
+                in_own_thread("lftj kernels", partial(self._have, sig, args), daemon=False)
         return self.overloads[args].entry_point
 
     def _have(self, sig: Any, args: Any) -> None:
+        """Load or make the entry."""
         with global_compiler_lock:
             if args not in self.overloads:
                 entry = self._cache.load_overload(sig, self.targetctx)

@@ -257,8 +257,8 @@ class Reading:
         """(whether it is known, two rows int64[cols, 2] with one `key` that begin as one of `rows` does; None if none).
 
         `rows` int64[>= keys, n] in key order; those that share their first `keys` keys with one of them are compared by
-        the columns of `key`, the first `keys` among them. O(n log n) and the pairs of those that begin alike; it is not
-        known where that would be more than `most`.
+        the columns of `key`, the first `keys` among them. O(log) of all rows for each of these, and a step for each
+        pair of rows that begin alike; it is not known where those would be more than `most`.
         """
         shape, mem, prefix = self.store.shape, self.store.arena.space.mem, np.empty(keys, np.int64)
         pair = _prefix.pair_nearby(mem, self.root, shape, plain(rows), prefix, np.array(key, np.int64), most)

@@ -64,9 +64,8 @@ def use_all(db: Any) -> None:
     assert (1, 2.75) in db["s"]
     assert (1, 2.0) in db["m"]
     assert (1, 3, 2.0) in db["l"]
-    TextIndex().add(
-        pa.array(map(str, range(2_000)), pa.large_string())
-    )  # what many texts are looked up in, as it grows
+    texts = pa.array(map(str, range(2_000)), pa.large_string())
+    TextIndex().add(texts)  # what many texts are looked up in, and how it grows
     content = db._relations["e"].content  # what functional predicates are checked and upserted by
     assert content.some_columns((1,)).shape == (1, len(content))
     assert content.pair(1) is not None

@@ -35,8 +35,7 @@ BLOCKS = 1 << 10
 # The form of lists of rows by position.
 ROWS = "rows"
 BLOCK_FORM = 'give (relation, op, rows), as in `[("edge", "+1", [(1, 2)]), ("edge", -1, [(2, 3)])]`'
-_FIRST = _KIND = itemgetter(0)
-_BY_KEY = itemgetter(1)
+_FIRST, _SECOND = itemgetter(0), itemgetter(1)
 
 
 @dataclass(slots=True)
@@ -74,8 +73,8 @@ class BlocksOfRelation:
             return
         blocks = len(self.waiting)
         sizes = np.fromiter(map(len, self.waiting), np.int64, blocks)
-        kinds = np.repeat(np.fromiter(map(_KIND, self.meant), np.int8, blocks), sizes)
-        keyed = np.repeat(np.fromiter(map(_BY_KEY, self.meant), np.bool_, blocks), sizes)
+        kinds = np.repeat(np.fromiter(map(_FIRST, self.meant), np.int8, blocks), sizes)
+        keyed = np.repeat(np.fromiter(map(_SECOND, self.meant), np.bool_, blocks), sizes)
         # Of the first row of each block its number, less how many rows stand before it.
         shifts = np.array(self.firsts) - (np.cumsum(sizes) - sizes)
         numbers = np.arange(len(kinds)) + np.repeat(shifts, sizes)

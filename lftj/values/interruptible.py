@@ -14,10 +14,11 @@ numpy and Arrow. What makes Python objects keeps that lock, and is done in slice
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from functools import partial
 from typing import ParamSpec, TypeVar
+
+from scantree.own_thread import in_own_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,15 +29,6 @@ FEW_ROWS = 1 << 15
 
 def interruptible(rows: int, work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
     """What `work(*arguments, **options)` returns or raises; `rows` says how long it may take."""
-    if rows <= FEW_ROWS or threading.current_thread() is not threading.main_thread():
+    if rows <= FEW_ROWS:
         return work(*arguments, **options)
-    result: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work(*arguments, **options))
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=run, name="lftj conversion", daemon=True).start()
-    return result.result()
+    return in_own_thread("lftj conversion", partial(work, *arguments, **options), daemon=True)
