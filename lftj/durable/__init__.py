@@ -25,7 +25,6 @@ evaluated. The file holds
     kept_maps.py        of them the maps of triggers
     kept_sums.py        the accumulators of aggregates
     kept_traces.py      and traces
-    arrow_arrays.py     Arrow arrays of numbers and texts, without pandas
     program_log.py      the rules of a database as the steps that made them
     kept_ast.py         the syntax tree of a program as data
     database_file.py    a database's file: what it writes when

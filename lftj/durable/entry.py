@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lftj.durable.arrow_arrays import numbers
 from lftj.store.change import Change
+from lftj.values.arrow_arrays import numbers, values_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,8 +127,8 @@ def decoded(body: bytes) -> Change:
     *columns, kinds = batch.columns
     rows = np.empty((len(columns), batch.num_rows), np.int64)
     for row, column in zip(rows, columns, strict=True):
-        row[:] = column.to_numpy()
-    return Change(rows, kinds.to_numpy().astype(np.int8))
+        row[:] = values_of(column)
+    return Change(rows, values_of(kinds).astype(np.int8))
 
 
 def netted(changes: list[Change]) -> Change:

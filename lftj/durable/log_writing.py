@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lftj.durable import ends
-from lftj.durable.arrow_arrays import texts
 from lftj.durable.container import Container
 from lftj.durable.entry import LogEntry, encoded
 from lftj.durable.hashes import hash_of
 from lftj.store.change import Change
+from lftj.values.arrow_arrays import texts
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.io.staging import NO_ROWS, ColumnPart, Finding
-from lftj.values import faults
+from lftj.values import arrow_arrays, faults
 from lftj.values.faults import Fault, shown
 from lftj.values.symbols import StagedTexts, stage
 from lftj.values.type_table import type_of
@@ -104,17 +104,15 @@ def bulk_part(column: pa.Array, type: str) -> ColumnPart | None:
 
 def _distinct_part(column: pa.Array, type: str) -> ColumnPart | None:
     """A column whose distinct fields are read one by one."""
-    import pyarrow as pa
-
     encoded = column.dictionary_encode()
     read = [text_value(field, type) for field in encoded.dictionary.to_pylist()]
     if any(isinstance(value, Fault) for value in read):
         return None
-    places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    places = arrow_arrays.values_of(encoded.indices).astype(np.int64)
     made = type_of(type)
     if not made.in_dictionary:
         return ColumnPart(np.array(read, np.int64)[places])
-    texts = pa.array(["" if value == made.null else value for value in read], pa.large_string())
+    texts = arrow_arrays.texts(["" if value == made.null else str(value) for value in read])
     missing = (
         np.flatnonzero(np.array([value == made.null for value in read], bool)[places]) if made.nullable else NO_ROWS
     )
@@ -124,7 +122,7 @@ def _distinct_part(column: pa.Array, type: str) -> ColumnPart | None:
 def _merged(places: NDArray[np.int64], texts: pa.Array) -> StagedTexts:
     """Staged texts of which several may be equal: a uuid is written in more than one way."""
     distinct = texts.dictionary_encode()
-    return StagedTexts(distinct.indices.to_numpy(zero_copy_only=False).astype(np.int64)[places], distinct.dictionary)
+    return StagedTexts(arrow_arrays.values_of(distinct.indices).astype(np.int64)[places], distinct.dictionary)
 
 
 def numeric_codes(column: pa.Array, type: str) -> NDArray[np.int64] | None:
@@ -142,7 +140,7 @@ def numeric_codes(column: pa.Array, type: str) -> NDArray[np.int64] | None:
     texts = column.cast(pa.string())
     target = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}[type]
     try:
-        values: NDArray[Any] = pc.cast(texts, target).to_numpy(zero_copy_only=False)
+        values = arrow_arrays.values_of(pc.cast(texts, target))
     except pa.ArrowInvalid:
         return None
     if type == "float":

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from lftj.io.pick import Columns, check_named, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
+from lftj.values.arrow_arrays import flags
 from lftj.values.codes import as_codes
 from lftj.values.faults import Fault, not_spelled
 from lftj.values.schema import Column, Schema
@@ -197,15 +198,13 @@ def _filtered(codes: NDArray[np.int64] | StagedTexts, good: NDArray[np.bool_]) -
     """The good rows. Texts that only bad rows used go as well: what was not loaded is not interned."""
     if not isinstance(codes, StagedTexts):
         return codes[good]
-    import pyarrow as pa
-
     missing = None if codes.missing is None else codes.missing[good]
     if codes.indices is None:
-        return StagedTexts(None, codes.texts.filter(pa.array(good)), missing)
+        return StagedTexts(None, codes.texts.filter(flags(good)), missing)
     indices = codes.indices[good]
     used = np.zeros(len(codes.texts), bool)
     used[indices] = True
-    return StagedTexts((np.cumsum(used) - 1)[indices], codes.texts.filter(pa.array(used)), missing)
+    return StagedTexts((np.cumsum(used) - 1)[indices], codes.texts.filter(flags(used)), missing)
 
 
 def _joined(chunks: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from lftj.errors import DataError
 from lftj.io.content import CHUNK_ROWS, Content
 from lftj.io.lines import BOM
 from lftj.io.read_text import TextError, check_delimiter
+from lftj.values import arrow_arrays
 from lftj.values.faults import shown
 from lftj.values.gate import arrow_column
 from lftj.values.schema import Column
@@ -48,9 +49,7 @@ def write_text(content: Content, sink: IO[bytes]) -> None:
         )
     start = b""
     if content.headers and schema.arity:
-        import pyarrow as pa
-
-        names = [_symbol_texts(pa.array([name]), name, content)[0].as_py() for name in schema.names]
+        names = [_symbol_texts(arrow_arrays.texts([name]), name, content)[0].as_py() for name in schema.names]
         start = (content.delimiter.join(names) + "\n").encode()
     first = True
     for lo in range(0, content.rows, CHUNK_ROWS):
@@ -65,13 +64,12 @@ def write_text(content: Content, sink: IO[bytes]) -> None:
 
 def _lines(content: Content, columns: Sequence[NDArray[np.int64]], rows: int) -> bytes:
     """The text of some rows."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not content.schema.arity:
         return b"()\n" * rows
     texts = [_texts(codes, column, content) for column, codes in zip(content.schema.columns, columns, strict=True)]
-    large = [pa.scalar(text, pa.large_string()) for text in (content.delimiter, "", "\n")]
+    large = arrow_arrays.texts((content.delimiter, "", "\n"))
     joined = pc.binary_join_element_wise(*texts, large[0]) if len(texts) > 1 else texts[0]
     lines = pc.binary_join_element_wise(joined, large[1], large[2])  # line + "\n" + ""
     offsets = np.frombuffer(lines.buffers()[1], np.int64)
@@ -93,8 +91,9 @@ def _texts(codes: NDArray[np.int64], column: Column, content: Content) -> pa.Arr
     else:
         distinct, places = np.unique(codes, return_inverse=True)
         values = content.symbols.values(distinct, column.type)
-        shown_values = pa.array([None if v is None else made.text(v) for v in values], pa.large_string())
-        fields = shown_values.take(pa.array(places))
+        shown_values = arrow_arrays.texts(["" if v is None else made.text(v) for v in values])
+        missing = np.array([v is None for v in values], bool)[places] if made.nullable else None
+        fields = shown_values.take(arrow_arrays.numbers(places, missing))
     if made.nullable:
         if made.in_dictionary and pc.any(pc.equal(pc.binary_length(fields), 0)).as_py():
             raise UnwritableTextError(

@@ -34,7 +34,7 @@ from lftj.io.read_options import DEFAULTS
 from lftj.io.read_text import TextLayout, laid_out, read_rows, read_text
 from lftj.io.staging import Staging
 from lftj.streams.weighted import WEIGHT
-from lftj.values import gate
+from lftj.values import arrow_arrays, gate
 from lftj.values.schema import Column, Schema
 from lftj.values.symbols import StagedTexts, coded
 from lftj.values.type_table import family_of, type_of, without_null
@@ -248,11 +248,7 @@ class _Texts:
         return np.arange(len(texts))
 
     def texts(self) -> pa.Array:
-        import pyarrow as pa
-
-        return pa.array([], pa.large_string()) if self._texts is None else self._texts
+        return arrow_arrays.texts([]) if self._texts is None else self._texts
 
     def decode(self, codes: npt.NDArray[np.int64]) -> pa.Array:
-        import pyarrow as pa
-
-        return self.texts().take(pa.array(codes))
+        return self.texts().take(arrow_arrays.numbers(codes))

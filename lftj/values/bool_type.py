@@ -59,9 +59,9 @@ class Bool(ValueType):
         return Read(array.to_numpy(zero_copy_only=False).astype(np.int64))
 
     def to_arrow(self, stored: NDArray[np.int64], mask: NDArray[np.bool_] | None) -> pa.Array:
-        import pyarrow as pa
+        from lftj.values.arrow_arrays import flags
 
-        return pa.array(stored != 0, pa.bool_(), mask=mask)
+        return flags(stored != 0, mask)
 
     def fits_numpy(self, given: np.dtype[Any]) -> bool:
         return given.kind == "b"

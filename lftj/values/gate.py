@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.errors import DataError
+from lftj.values.arrow_arrays import numbers
 from lftj.values.faults import ValueMisfitError, shown
 from lftj.values.schema import Column, Schema
 from lftj.values.symbols import UNKNOWN, SymbolTable
@@ -82,14 +83,12 @@ def to_arrow(schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, 
 
 def arrow_column(codes: Codes, type: str, symbols: SymbolTable) -> pa.Array:
     """One column of codes as an Arrow array of the type's Arrow type."""
-    import pyarrow as pa
-
     made, mask = type_of(type), null_rows(codes, type)
     if not made.in_dictionary:
         return made.to_arrow(codes, mask)
     if mask is None:
         return made.to_arrow(symbols.decode(codes), None)
-    return made.to_arrow(symbols.texts().take(pa.array(np.where(mask, 0, codes), mask=mask)), mask)
+    return made.to_arrow(symbols.texts().take(numbers(np.where(mask, 0, codes), mask)), mask)
 
 
 def to_pandas(

@@ -41,9 +41,9 @@ class _Numeric(ValueType):
         return self.from_numpy(array.to_numpy(zero_copy_only=False))
 
     def to_arrow(self, stored: NDArray[np.int64], mask: NDArray[np.bool_] | None) -> pa.Array:
-        import pyarrow as pa
+        from lftj.values.arrow_arrays import numbers
 
-        return pa.array(self.to_numpy(stored), self.arrow_type(), mask=mask)
+        return numbers(self.to_numpy(stored), mask)
 
     def fits_numpy(self, given: np.dtype[Any]) -> bool:
         return given.kind in "iu"

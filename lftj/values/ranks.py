@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from lftj.values.arrow_arrays import values_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from sortedcontainers import SortedList
@@ -56,7 +58,7 @@ class Ranks:
         """Rank `texts`, in the order of their codes, anew."""
         import pyarrow.compute as pc
 
-        order = pc.array_sort_indices(texts).to_numpy()
+        order = values_of(pc.array_sort_indices(texts))
         n = len(order)
         self._all = np.empty(n + n // 4 + FEW, np.int64)
         self._ranked = self._all[:n]

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.errors import ForkError
-from lftj.values import faults, ranks
+from lftj.values import arrow_arrays, faults, ranks
 from lftj.values.text_index import TextIndex
 from lftj.values.type_table import from_stored, in_dictionary, to_stored, type_of
 from lftj.values.value_type import SYMBOL, Misfit, ValueType
@@ -209,18 +209,15 @@ class SymbolTable:
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Array:
         """The texts of codes, as a large_string array."""
-        import pyarrow as pa
-
-        return self.texts().take(pa.array(codes))
+        return self.texts().take(arrow_arrays.numbers(codes))
 
     def few(self, codes: NDArray[np.int64]) -> list[str]:
         """The texts of a few codes. Unlike `decode` it does not gather a table that grew into one array first."""
-        import pyarrow as pa
-
         with self._lock:
             size = 0 if self._array is None else len(self._array)
             old = codes < size
-            known = iter(self._array.take(pa.array(codes[old])).to_pylist() if self._array is not None else ())
+            numbers = arrow_arrays.numbers(codes[old])
+            known = iter(() if self._array is None else self._array.take(numbers).to_pylist())
             return [
                 next(known) if is_old else self._recent[code - size]
                 for is_old, code in zip(old.tolist(), codes.tolist(), strict=True)
@@ -232,11 +229,11 @@ class SymbolTable:
 
         with self._lock:
             if self._array is None:
-                self._array = pa.array([], pa.large_string())
+                self._array = arrow_arrays.texts([])
             if self._recent:
                 # In slices: Ctrl-C waits for each.
                 starts = range(0, len(self._recent), SHORT)
-                recent = [pa.array(self._recent[lo : lo + SHORT], pa.large_string()) for lo in starts]
+                recent = [arrow_arrays.texts(self._recent[lo : lo + SHORT]) for lo in starts]
                 if self._index is None:
                     self._array = pa.concat_arrays([self._array, *recent])
                 else:
@@ -361,7 +358,7 @@ def _reduced(texts: pa.Array) -> StagedTexts:
     import pyarrow.compute as pc
 
     encoded = pc.dictionary_encode(texts)
-    return StagedTexts(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
+    return StagedTexts(arrow_arrays.values_of(encoded.indices).astype(np.int64), encoded.dictionary)
 
 
 def _stage_dictionary(values: pa.Array) -> StagedTexts:
@@ -369,15 +366,15 @@ def _stage_dictionary(values: pa.Array) -> StagedTexts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    indices = values.indices.cast(pa.int64()).to_numpy()
+    indices = arrow_arrays.values_of(values.indices.cast(pa.int64()))
     used = np.zeros(len(values.dictionary), bool)
     used[indices] = True
-    texts = values.dictionary.cast(pa.large_string()).filter(pa.array(used))
+    texts = values.dictionary.cast(pa.large_string()).filter(arrow_arrays.flags(used))
     if texts.null_count:  # a null hidden in the dictionary is a null of the rows that point at it
         raise Misfit(faults.null("symbol"))
     merged = pc.dictionary_encode(texts)
     place = np.cumsum(used) - 1
-    return StagedTexts(merged.indices.to_numpy().astype(np.int64)[place[indices]], merged.dictionary)
+    return StagedTexts(arrow_arrays.values_of(merged.indices).astype(np.int64)[place[indices]], merged.dictionary)
 
 
 def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:

@@ -189,7 +189,9 @@ class Date(_Time):
         import numpy as np
         import pyarrow as pa
 
-        return pa.array(stored.astype(np.int32), mask=mask).view(pa.date32())
+        from lftj.values.arrow_arrays import numbers
+
+        return numbers(stored.astype(np.int32), mask).view(pa.date32())
 
     def from_numpy(self, values: NDArray[Any]) -> Read:
         import numpy as np
@@ -315,9 +317,9 @@ class Timestamp(_Time):
         return Read(micros, _either(misfits, self.outside(micros)))
 
     def to_arrow(self, stored: NDArray[np.int64], mask: NDArray[np.bool_] | None) -> pa.Array:
-        import pyarrow as pa
+        from lftj.values.arrow_arrays import numbers
 
-        return pa.array(stored, mask=mask).view(self.arrow_type())
+        return numbers(stored, mask).view(self.arrow_type())
 
     def from_numpy(self, values: NDArray[Any]) -> Read:
         micros, misfits = _numpy_micros(values)
@@ -436,7 +438,9 @@ class Duration(_Time):
     def to_arrow(self, stored: NDArray[np.int64], mask: NDArray[np.bool_] | None) -> pa.Array:
         import pyarrow as pa
 
-        return pa.array(stored, mask=mask).view(pa.duration("us"))
+        from lftj.values.arrow_arrays import numbers
+
+        return numbers(stored, mask).view(pa.duration("us"))
 
     def from_numpy(self, values: NDArray[Any]) -> Read:
         micros, misfits = _numpy_micros(values)

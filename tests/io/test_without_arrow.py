@@ -1,9 +1,16 @@
-"""A program of numbers, numpy in and numpy out, needs no pyarrow: neither its memory nor its 170 MB of an install."""
+"""What a program does not use is not imported.
+
+Numbers, numpy in and numpy out, need no pyarrow: neither its memory nor its 170 MB of an install. Files need no pandas,
+which pyarrow imports where it can, for 0.3 seconds of a process.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT
 
@@ -38,3 +45,32 @@ sys.stdout.write(f"{len(db['r'])} {'pyarrow' in sys.modules}")
 def test_numbers_need_no_pyarrow() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "9 False"), done.stderr
+
+
+FILES = """
+import sys
+import lftj
+db = lftj.Database('''
+    .decl o(id:number, who:symbol, day:date, fine:bool, n:unsigned, x:float, at:timestamp)
+    t(w, d) :- o(_, w, d, _, _, _, _).  s(w, y) :- o(_, w, _, _, _, _, _), y = sum x : { o(_, w, _, _, _, x, _) }.
+''')
+head = "id,who,day,fine,n,x,at"
+rows = "".join(f"\\n{i},u{i % 7},2024-01-0{i % 9 + 1},true,{i},{i}.5,2024-01-01 10:00:00" for i in range(50))
+with open("o.csv", "w") as out:
+    out.write(head + rows + "\\n")
+db.load("o", "o.csv")
+for name in "ots":
+    db[name].to_csv(name + "2.csv")
+with db.transaction() as tx:
+    tx.erase("o", [row for row in db["o"] if row[0] == 1])
+again = lftj.Database(".decl o(id:number, who:symbol, day:date, fine:bool, n:unsigned, x:float, at:timestamp)")
+again.load("o", "o2.csv")
+assert len(again["o"]) == 50 and len(db["o"]) == 49 and len(db["s"]) == 7
+sys.stdout.write(str("pandas" in sys.modules))
+"""
+
+
+def test_files_need_no_pandas(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    done = subprocess.run([sys.executable, "-c", FILES], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "False"), done.stderr

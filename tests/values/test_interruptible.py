@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import lftj
-from lftj.values import gate, interruptible
+from lftj.values import arrow_arrays, gate, interruptible
 from lftj.values import symbols as symbol_table
 from lftj.values.codes import encode_float
 from lftj.values.schema import Column, Schema
@@ -124,15 +123,15 @@ def test_ctrl_c_ends_the_filling_of_an_array_after_a_slice(monkeypatch: pytest.M
 
 def test_texts_that_came_one_by_one_become_an_array_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbol_table, "SHORT", 10)
-    symbols, sizes, array = SymbolTable(), list[int](), pa.array
+    symbols, sizes, texts = SymbolTable(), list[int](), arrow_arrays.texts
     for i in range(25):
         symbols.intern_one(f"n{i}")
 
-    def counted(values: Any, type: Any = None) -> Any:
-        sizes.append(len(values))
-        return array(values, type)
+    def counted(given: Any) -> Any:
+        sizes.append(len(given))
+        return texts(given)
 
-    monkeypatch.setattr(pa, "array", counted)
+    monkeypatch.setattr(arrow_arrays, "texts", counted)
     assert symbols.texts().to_pylist() == [f"n{i}" for i in range(25)]
     assert [size for size in sizes if size] == [10, 10, 5]
     monkeypatch.undo()
