@@ -11,16 +11,19 @@ SPREAD  := -n $(WORKERS) --dist worksteal
 # However long a test takes.
 AT_LEISURE := -o faulthandler_timeout=0
 
-# Tests that change when kernels are interpreted; all others are left out there.
-NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
-	$(addprefix tests/sql/test_,$(addsuffix .py,select select_subqueries select_errors syntax_errors scalars random_scalars sql_surface rows_by_key \
-	long_statements scalar_subqueries)) $(addprefix tests/durable/test_,$(addsuffix .py,damage flips interrupted moments recorded_end replaced)) \
-	tests/streams/test_text_rows.py tests/engine/test_one_by_one.py \
-	tests/test_house_rules.py tests/test_docs.py
+# Tests whose kernels are interpreted as well: all that is between rows and answers. What comes to the same kernels by another way (most
+# statements of SQL, files, commands) is compiled only.
+INTERPRETED := $(addprefix tests/,aggregates engine join maintain mixed paths recursion souffle_semantics storage streams threads trace triggers types \
+	plan/test_witnesses.py sql/test_random.py sql/test_windows.py durable/test_histories.py test_api.py)
 # Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.
-BOUNDS := tests/storage tests/triggers tests/streams tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads \
-	tests/mixed tests/engine/test_programs.py tests/engine/test_scans.py tests/engine/test_stored_scans.py tests/engine/test_delta.py \
-	tests/engine/test_transactions.py tests/engine/test_undefined.py tests/engine/test_small_commits.py
+BOUNDS := $(addprefix tests/,storage triggers streams join trace recursion aggregates paths threads mixed engine/test_programs.py engine/test_scans.py \
+	engine/test_stored_scans.py engine/test_delta.py engine/test_transactions.py engine/test_undefined.py engine/test_small_commits.py)
+# Of these folders, what is the same in all three modes: failures injected into Python, counts of operations, formulae, messages,
+# what is read from files.
+COMPILED_ONLY := $(wildcard tests/*/test_*failures.py) $(addprefix tests/,$(addsuffix .py,recursion/test_explained recursion/test_stops \
+	trace/test_promise triggers/test_calculus triggers/test_computable triggers/test_m3f triggers/test_normalise engine/test_one_by_one \
+	$(addprefix streams/test_,arguments attached drawing messages names nexmark sources text_rows windows_arguments windows_cost work) \
+	$(addprefix types/test_,feeds_and_parameters round_trip surfaces) $(addprefix threads/test_,forks surface)))
 
 .PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow thorough fuzz quick lint format types docs bench bench-micro report wheel clean
 .DEFAULT_GOAL := test
@@ -53,11 +56,11 @@ test-jit: $(VENV)/.dev
 
 test-nojit: $(VENV)/.dev
 	@echo "== kernels interpreted (NUMBA_DISABLE_JIT=1), tiny inputs ==" && \
-	NUMBA_DISABLE_JIT=1 $(PYTEST) $(SPREAD) -m "not jit_only and not spark" $(addprefix --ignore=,$(NO_KERNELS))
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(SPREAD) -m "not jit_only and not spark" $(INTERPRETED) $(addprefix --ignore=,$(COMPILED_ONLY))
 
 test-bounds: $(VENV)/.dev
 	@echo "== kernels bounds-checked (NUMBA_BOUNDSCHECK=1) ==" && \
-	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS) --ignore=tests/streams/test_text_rows.py
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS) $(addprefix --ignore=,$(COMPILED_ONLY))
 
 # Ten times the random cases, and failures injected at every call instead of every call site. An hour or two; before a release.
 thorough: $(VENV)/.dev

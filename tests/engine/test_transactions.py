@@ -24,7 +24,7 @@ import lftj
 from lftj import transaction
 from lftj.errors import DataWarning, UnknownRelationError
 from lftj.results import async_block
-from tests.conftest import JIT, examples
+from tests.conftest import FULL, JIT, examples
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, new_rule, some_rows, source
 from tests.interrupt import Interrupt
@@ -443,7 +443,7 @@ def test_memory_is_flat() -> None:
     gc.disable()
     try:
         used = []
-        for i in range(100_000 if JIT else 200):
+        for i in range(100_000 if FULL else 200):
             row = [(i // 2 % 50 * 7, -1)]
             with db.transaction() as tx:
                 if i % 2:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.maintain.choose import STRATEGIES
-from tests.conftest import JIT, examples
+from tests.conftest import FULL, JIT, examples
 from tests.engine import programs
 from tests.recursion import changing
 from tests.recursion.changing import Twin, history
@@ -34,7 +34,7 @@ def test_random(rng: Random) -> None:
     history(rng, ROUNDS, MOST)
 
 
-@pytest.mark.jit_only
+@pytest.mark.skipif(not FULL, reason="as many histories as it takes for all to occur")
 @examples(1)
 @given(st.just(range(HISTORIES)))
 def test_every_strategy_occurs(seeds: range) -> None:

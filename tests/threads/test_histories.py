@@ -123,6 +123,7 @@ def test_changed_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tx.stats["heads"]["tri"]["strategy"] == "delta"
 
 
+@pytest.mark.jit_only  # it is made of what Python does between kernels
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize(("owner", "name"), [(Limits, "look"), (Shift, "wait"), (Shift, "look")])
 def test_a_commit_that_is_stopped_leaves_the_database_as_it_was(

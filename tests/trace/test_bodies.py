@@ -19,7 +19,7 @@ from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from lftj.maintain.derivations import derives_once
-from tests.conftest import JIT, examples
+from tests.conftest import FULL, JIT, examples
 from tests.trace import cases
 from tests.trace.bodies import NEGATED, SHAPES, BodyTraced, some_body
 from tests.trace.cases import KEY_MAX, KEY_MIN, Domain, changed
@@ -60,7 +60,7 @@ def test_every_shape(shape: str, granularity: str, suffix: str) -> None:
     if not JIT and sorted(SHAPES).index(shape) % 4 != 2 * (granularity == "node") + (suffix == "kept"):
         pytest.skip("a quarter of the shapes is enough for the interpreter")
     rng = Random(f"{shape} {granularity} {suffix}")
-    for _ in range(4 if JIT else 1):
+    for _ in range(4 if FULL else 1):
         traced, domain = some_body(rng, shapes={shape: SHAPES[shape]}, granularity=granularity, suffix=suffix, most=0)
         full = cases.some_data(rng, traced.text, domain, 25 if JIT else 8)
         steps = [full, changed(rng, full, domain)]

@@ -15,7 +15,7 @@ from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from scantree.memory import GRAIN, Size
-from tests.conftest import JIT, examples
+from tests.conftest import FULL, JIT, examples
 from tests.trace import cases
 from tests.trace.cases import FILTERED, KEY_MAX, KEY_MIN, PLAIN, SHAPES, Domain, changed, some_traced
 from tests.trace.reference import distance
@@ -57,7 +57,7 @@ def test_every_shape(shape: str, granularity: str) -> None:
     if not JIT and sorted(SHAPES).index(shape) % 4 != GRANULARITIES.index(granularity):
         pytest.skip("a quarter of the shapes is enough for the interpreter")
     rng = Random(f"{shape} {granularity}")
-    for _ in range(3 if JIT else 1):
+    for _ in range(3 if FULL else 1):
         traced, domain = some_traced(rng, shapes={shape: SHAPES[shape]}, granularity=granularity, most=0)
         full = cases.some_data(rng, traced.text, domain, 30 if JIT else 8)
         for data in (full, changed(rng, full, domain), {name: set() for name in full}):

@@ -10,6 +10,7 @@ import numpy as np
 from lftj.triggers.m3f_reader import parsed
 from lftj.triggers.maps import Maps
 from lftj.triggers.saved_maps import LAYOUT, arrays_of, code_hash, put_into
+from tests.conftest import JIT
 
 # A slice of one map, an order of another, and twins.
 PROGRAM = """
@@ -75,7 +76,7 @@ def state(maps: Maps) -> dict[str, list[tuple[int, ...]]]:
 
 def test_maps_go_on_from_saved_tables() -> None:
     program = parsed(PROGRAM)
-    for seed in range(20):
+    for seed in range(20 if JIT else 2):
         rng = random.Random(seed)
         maps, present = Maps(program), list[tuple[int, int, int]]()
         for _ in range(4):

@@ -58,6 +58,7 @@ def test_a_sum_over_a_join_follows() -> None:
     assert db.explain("revenue").json()
 
 
+@pytest.mark.skipif(not JIT, reason="thousands of rows, interpreted")
 def test_key_orders_of_an_evaluation_go_when_maps_take_over() -> None:
     rules = """
     .decl orders(id:number, customer:number, item:number, n:number)
