@@ -16,7 +16,7 @@ import pytest
 
 import lftj
 from bench.triggers_run import differ
-from tests.conftest import JIT
+from tests.conftest import IN_CI, JIT
 from tests.duckdb_databases import duckdb_database
 
 pytest.importorskip("sqlglot")
@@ -98,7 +98,7 @@ def test_rows_are_those_of_duckdb(name: str, few: int) -> None:
     # Of a rule for each way there would be 256 and more.
     assert few == 1 or sum(c.head.startswith(("v", "@v")) for c in db._state.strata.clauses) < 200
     rng = Random(name)
-    for i, _ in enumerate(("insert", "more", "change", "erase")):
+    for i in range(2 if IN_CI else 4):
         new = ", ".join(rows(rng, range(20 * i, 20 * i + 20)))
         statements = [
             f"insert into t values {new}",
