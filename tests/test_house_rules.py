@@ -6,6 +6,7 @@ Who imports whom, how kernels are made, what is written where.
 from __future__ import annotations
 
 import ast
+import gc
 import io
 import re
 import subprocess
@@ -37,9 +38,17 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a file, which a dozen tests look through. Kept for good, they are nothing for the collector to look at."""
+    found = list(ast.walk(tree(path)))
+    gc.freeze()
+    return found
+
+
 def imported_roots(path: Path) -> Iterator[tuple[str, int]]:
     """Top-level names of everything a file imports, wherever in it, with the line."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name.split(".")[0], node.lineno
@@ -53,7 +62,7 @@ def imported_roots(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -129,7 +138,7 @@ def room_of(module: str) -> str:
 
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
     """The modules of lftj that a file imports, wherever in it, with the line."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lftj":
             for alias in node.names:
                 yield f"{node.module}.{alias.name}", node.lineno
@@ -195,7 +204,7 @@ def test_kernels_are_made_in_one_way() -> None:
     for path in PRODUCT:
         if relative(path) == "scantree/_jit.py":
             continue
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             name = (
                 node.attr
                 if isinstance(node, ast.Attribute)
@@ -246,7 +255,7 @@ def test_nothing_prints_but_the_command_line() -> None:
         f"{relative(path)}:{node.lineno}"
         for path in PRODUCT
         if not relative(path).startswith(("lftj/cli/", "lftj/cli.py", "lftj/demo/"))
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert wrong == []
@@ -256,7 +265,7 @@ def test_no_bare_except() -> None:
     wrong = [
         f"{relative(path)}:{node.lineno}"
         for path in EVERYTHING
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ExceptHandler) and node.type is None
     ]
     assert wrong == []
@@ -297,7 +306,7 @@ def test_no_two_classes_have_one_name() -> None:
         (node.name, f"{relative(path)}:{node.lineno}")
         for path in PRODUCT
         if relative(path) != SYNTAX
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef)
     )
     found = repeated(classes)
@@ -309,18 +318,23 @@ def test_no_two_classes_have_one_name() -> None:
 NAMED = re.compile(r"(?<![\w./$<*-])((?:[\w.-]+/)*)((?:[a-z][\w-]*\.(?:py|md|txt)|[A-Z]+\.md))\b(?![.(*])")
 
 
-def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of the docstrings and comments of a file."""
-    for node in ast.walk(tree(path)):
+def prose(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """The lines of the docstrings and comments of a file in which the pattern is found."""
+    for node in nodes(path):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
-            node
+            node, clean=False
         ):
             text = node.body[0]
             assert isinstance(text, ast.Expr)
             assert isinstance(text.value, ast.Constant)
-            yield from enumerate(str(text.value.value).splitlines(), text.lineno)
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type == tokenize.COMMENT:
+            lines = enumerate(str(text.value.value).splitlines(), text.lineno)
+            yield from ((number, line) for number, line in lines if pattern.search(line))
+    source = path.read_text(encoding="utf-8")
+    # Tokens take long; there is a comment with it only if it is behind some `#`.
+    if not any(pattern.search(line, line.index("#")) for line in source.splitlines() if "#" in line):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and pattern.search(token.string):
             yield token.start[0], token.string
 
 
@@ -345,7 +359,7 @@ def test_files_that_are_named_in_words_are_there() -> None:
     wrong = [
         f"{relative(path)}:{number} names {folder}{name}"
         for path in EVERYTHING
-        for number, line in prose(path)
+        for number, line in prose(path, NAMED)
         for folder, name in NAMED.findall(line)
         if missing(folder, name, path)
     ]
@@ -355,7 +369,7 @@ def test_files_that_are_named_in_words_are_there() -> None:
 def test_prose_cites_nothing_that_readers_lack() -> None:
     """A section of a design that does not ship says nothing to who reads the code."""
     unseen = re.compile(r"\bdesign,? section|\bspec/", re.IGNORECASE)
-    wrong = [f"{relative(path)}:{number}" for path in EVERYTHING for number, line in prose(path) if unseen.search(line)]
+    wrong = [f"{relative(path)}:{number}" for path in EVERYTHING for number, _ in prose(path, unseen)]
     assert [where for where in wrong if not where.startswith("tests/test_house_rules.py")] == []
 
 
@@ -378,7 +392,7 @@ def test_import_lftj_compiles_nothing() -> None:
 def words_of(path: Path) -> tuple[set[str], set[str]]:
     """(the names that a file reads or its texts speak of, those that it imports or asks modules for)."""
     inside, elsewhere = set[str](), set[str]()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             inside.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
