@@ -1,8 +1,9 @@
 """The README and every page of docs/ are programs: their Python blocks and commands run, and print what they say.
 
 A page runs from top to bottom, in a folder of its own. Its Python blocks share one namespace; a `text` block after one
-is what it prints. The commands of its `console` blocks run in bash; what a block shows after a command is its output,
-and of a command that shows none only success is asked. `$ cat FILE` of a file that is not there yet shows the reader
+is what it prints. The commands of its `console` blocks run in bash, `lftj` as a forked process but where a page asks
+about the machine; what a block shows after a command is its output, and of a command that shows none only success is
+asked. `$ cat FILE` of a file that is not there yet shows the reader
 its content, and makes the file. Times are written as zeros.
 
 `python -m tests.test_docs` writes the outputs into the pages (then read the diff).
@@ -25,6 +26,7 @@ from pathlib import Path
 import pytest
 
 from lftj.maintain.choose import STRATEGIES
+from tests.forked import forks
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -51,9 +53,14 @@ class Page:
 
     def __init__(self, name: str, tools: Path) -> None:
         self.name, self.namespace = name, {"__name__": "__main__"}
-        for tool, arguments in (("lftj", "-m lftj"), ("python", "")):
+        real = shlex.quote(sys.executable)
+        lines = {
+            "lftj": f'[ "$1" = doctor ] && exec {real} -m lftj "$@"\nexec {shlex.join(forks().lftj)} "$@"\n',
+            "python": f'[ "$1" = -m ] && exec {shlex.join(forks().python)} "$@"\nexec {real} "$@"\n',
+        }
+        for tool, text in lines.items():
             script = tools / tool
-            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments} "$@"\n')
+            script.write_text(f"#!/bin/sh\n{text}")
             script.chmod(0o755)
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self.environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}

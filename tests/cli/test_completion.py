@@ -7,21 +7,29 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import TRIANGLES, Shell
+from tests.forked import forks
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on PATH with an `lftj`, and a home of its own."""
+    """A folder on PATH with an `lftj`, and a home of its own.
+
+    What looks for the shell that it was started by (`--show-completion`) is a real process.
+    """
     folder = tmp_path / "tools"
     folder.mkdir()
-    (folder / "lftj").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m lftj "$@"\n')
+    real = shlex.join([sys.executable, "-m", "lftj"])
+    (folder / "lftj").write_text(
+        f'#!/bin/sh\ncase "$1" in --*-completion) exec {real} "$@";; esac\nexec {shlex.join(forks().lftj)} "$@"\n'
+    )
     (folder / "lftj").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
@@ -39,7 +47,7 @@ def run(shell: str, script: str) -> str:
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_the_script_is_parsed_by_its_shell(name: str, tools: Path) -> None:
-    script = run(name, "lftj --show-completion; true")  # `true`, or the shell would become lftj
+    script = script_of(name)
     assert "_LFTJ_COMPLETE=complete_" + name in script
     path = tools / "script"
     path.write_text(script)
@@ -54,9 +62,15 @@ def test_the_script_is_installed_where_its_shell_reads_it(name: str, tools: Path
     assert any("complete_" + name in path.read_text() for path in written)
 
 
+@cache
+def script_of(shell: str) -> str:
+    """The script of a shell; asked with `tools` in place, and the same for all of them."""
+    return run(shell, "lftj --show-completion; true")  # `true`, or the shell would become lftj
+
+
 def offered(tools: Path, folder: Path, line: str) -> list[str]:
     """What bash offers at the end of a line, by the script."""
-    script = run("bash", "lftj --show-completion; true")
+    script = script_of("bash")
     words = line.split(" ")
     quoted = " ".join(shlex.quote(word) for word in words)
     asked = f"cd {shlex.quote(str(folder))}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _lftj_completion lftj"
@@ -83,7 +97,7 @@ def test_nothing_is_offered_where_files_are_due(tools: Path, triangles: Shell) -
 
 
 def test_in_fish(tools: Path, triangles: Shell) -> None:
-    script = run("fish", "lftj --show-completion; true")
+    script = script_of("fish")
     found = run("fish", f"cd {triangles.folder}\n{script}\ncomplete -C 'lftj explain tri.dl '")
     assert found.split() == ["edge", "tri"]
 

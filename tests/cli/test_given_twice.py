@@ -6,8 +6,8 @@ Catches: an option of which only the last one counts, or none; exit code 0 thoug
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from spark_bridge.__main__ import main as bridge
 from tests.cli.conftest import Shell
 from tests.cli.test_watch import Watch
+from tests.forked import forks
 
 CIRCUIT = """
 from lftj import streams
@@ -130,11 +131,9 @@ def test_what_writes_nothing_needs_no_stdout(triangles: Shell) -> None:
 
 
 def _closed(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    line = f'"{sys.executable}" -m lftj {command} >&-'
-    return subprocess.run(
-        ["sh", "-c", line], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True, check=False, timeout=120
-    )
+    """A forked process is like a real one in this: test_process tries two of those."""
+    line = f"{shlex.join(forks().lftj)} {command} >&-"
+    return subprocess.run(["sh", "-c", line], cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
 
 
 # Bags

@@ -15,6 +15,7 @@ import pytest
 
 from lftj.language.types import BASE_TYPES
 from tests.cli.conftest import Shell
+from tests.forked import forks
 
 pytest.importorskip("pygls")
 
@@ -33,9 +34,9 @@ text(t) :- tri(x, _, _), t = cat(name[x], "é𝄞"), x > 1.
 class Editor:
     """A client: requests are answered in order, and what the server sends by itself is kept."""
 
-    def __init__(self, folder: Path, **capabilities: Any) -> None:
+    def __init__(self, folder: Path, python: list[str], **capabilities: Any) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lftj", "lsp", "--stdio"],
+            [*python, "-m", "lftj", "lsp", "--stdio"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=folder,
@@ -132,7 +133,7 @@ class Editor:
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    made = Editor(tmp_path)
+    made = Editor(tmp_path, forks().python)
     try:
         yield made
         made.close()
@@ -225,7 +226,7 @@ def test_places_count_utf_16_units(editor: Editor) -> None:
 
 
 def test_places_in_units_that_the_client_asks_for(tmp_path: Path) -> None:
-    editor = Editor(tmp_path, general={"positionEncodings": ["utf-32"]})
+    editor = Editor(tmp_path, [sys.executable], general={"positionEncodings": ["utf-32"]})
     try:
         assert editor.capabilities["positionEncoding"] == "utf-32"
         editor.open(PROGRAM)

@@ -16,6 +16,7 @@ import pytest
 from lftj import __version__
 from tests.cli.conftest import EDGES, TRIANGLES
 from tests.cli.test_run import ENDLESS
+from tests.forked import forks
 
 LFTJ = [sys.executable, "-m", "lftj"]
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -90,7 +91,7 @@ def test_colours_only_where_wanted(folder: Path) -> None:
     def seen(**environment: str) -> str:
         ours, theirs = pty.openpty()
         done = subprocess.run(
-            [*LFTJ, "run", "wrong.dl"], cwd=folder, env=env(**environment), stderr=theirs, check=False
+            [*forks().lftj, "run", "wrong.dl"], cwd=folder, env=env(**environment), stderr=theirs, check=False
         )
         os.close(theirs)
         text = os.read(ours, 10_000).decode()
@@ -107,7 +108,11 @@ def test_a_reader_that_stops_reading(folder: Path) -> None:
     (folder / "many.dl").write_text(".decl p(x:number)\n.input p\n.output p\n")
     (folder / "p.facts").write_text("".join(f"{i}\n" for i in range(100_000)))
     child = subprocess.Popen(
-        [*LFTJ, "run", "many.dl", "-D", "-"], cwd=folder, env=env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*forks().lftj, "run", "many.dl", "-D", "-"],
+        cwd=folder,
+        env=env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert child.stdout is not None
     assert child.stderr is not None
@@ -139,10 +144,10 @@ def test_a_closed_stdout_is_an_error_only_if_it_is_needed(folder: Path) -> None:
 
 
 @contextmanager
-def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
     """A process that tells its progress; it is gone after the block, whatever happens there."""
     child = subprocess.Popen(
-        [*LFTJ, *arguments],
+        command,
         cwd=folder,
         env=env(LFTJ_PROGRESS="1"),
         stdout=subprocess.PIPE,
@@ -160,7 +165,7 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 def test_an_interrupted_recursion_says_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "n.dl").write_text(".decl n(x:number)\n.output n\nn(0).\nn(x + 1) :- n(x).\n")
     shown = r"lftj: evaluating n \(stratum 1 of 1\), round [\d,]+, [\d,]+ new rows, \d+ s \(Ctrl-C stops\)\n"
-    with started(tmp_path, "run", "n.dl") as child:
+    with started(tmp_path, *forks().lftj, "run", "n.dl") as child:
         assert child.stderr is not None
         # Before the first round nothing is counted.
         assert any(re.fullmatch(shown, child.stderr.readline()) for _ in range(20))
@@ -175,7 +180,7 @@ def test_an_interrupt_ends_a_long_join_at_once_and_leaves_no_half_files(tmp_path
     (tmp_path / "p.dl").write_text(ENDLESS)
     (tmp_path / "n.facts").write_text("".join(f"{i}\n" for i in range(2000)))
     (tmp_path / "p.csv").write_text("old")
-    with started(tmp_path, "run", "p.dl", "--key-order", "p=x,y,z,w") as child:
+    with started(tmp_path, *LFTJ, "run", "p.dl", "--key-order", "p=x,y,z,w") as child:
         assert child.stderr is not None
         shown = r"lftj: evaluating p \(stratum 1 of 1\), \d+ s \(Ctrl-C stops\)\n"
         # Loading takes a line of its own where it takes a second.

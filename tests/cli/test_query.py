@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
 
 from tests.cli.conftest import TRIANGLES, Shell
+from tests.forked import forks
 
 NAMES = """\
 .decl name(who:symbol, age:number, height:float)
@@ -75,7 +75,7 @@ def test_a_query_without_variables_is_true_or_false(triangles: Shell) -> None:
 
 
 def test_an_arrow_stream(triangles: Shell) -> None:
-    command = (sys.executable, "-m", "lftj", "query", "tri(x, y, z)", "tri.dl", "-F", "facts", "--format", "arrow")
+    command = (*forks().lftj, "query", "tri(x, y, z)", "tri.dl", "-F", "facts", "--format", "arrow")
     done = subprocess.run(command, cwd=triangles.folder, capture_output=True, check=True)
     table = pa.ipc.open_stream(done.stdout).read_all()
     assert table.to_pydict() == {"x": [1, 2], "y": [2, 3], "z": [3, 4]}

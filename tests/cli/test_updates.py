@@ -11,7 +11,8 @@ import pytest
 
 from lftj.language.notation import ESCAPES_SHOWN
 from tests.cli.conftest import EDGES, TRIANGLES, Shell
-from tests.cli.test_process import LFTJ, env
+from tests.cli.test_process import env
+from tests.forked import forks
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
 
@@ -320,7 +321,7 @@ def start(folder: Path) -> subprocess.Popen[str]:
     (folder / "edge.facts").write_text(EDGES)
     (folder / "tri.csv").write_text("old")
     return subprocess.Popen(
-        [*LFTJ, "run", "tri.dl", "--updates", "-"],
+        [*forks().lftj, "run", "tri.dl", "--updates", "-"],
         cwd=folder,
         env=env(),
         stdin=subprocess.PIPE,

@@ -6,7 +6,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import IO
 import pytest
 
 from tests.cli.conftest import EDGES, TRIANGLES, Shell
+from tests.forked import forks
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 PATIENCE = 120
@@ -24,11 +24,8 @@ class Watch:
     """A running `lftj watch`: what it prints, line by line."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "lftj", "watch", "tri.dl", "-F", "facts", "--interval", "0.02", *options]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        command = [*forks().lftj, "watch", "tri.dl", "-F", "facts", "--interval", "0.02", *options]
+        self.process = subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.folder = folder
