@@ -19,13 +19,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from bench import results
 from bench.measure import timed
 from scantree import update as kernels
+from scantree._jit import kernel
 from scantree.buffers import scratch
 from scantree.memory import Arena, drop
 from scantree.version import Store, Version
@@ -38,15 +38,21 @@ INSERTS = 500
 BUILD_BOUND, INSERT_BOUND, BYTES_BOUND = 1.5, 20.0, 24.0
 
 
-@numba.njit(nogil=True)
+@kernel
 def apply_each(
-    space: Any, root: int, shape: Any, rows: npt.NDArray[np.int64], ops: npt.NDArray[np.int8], work: Any
+    space: Any,
+    root: int,
+    shape: Any,
+    rows: npt.NDArray[np.int64],
+    ops: npt.NDArray[np.int8],
+    verdict: npt.NDArray[np.int8],
+    work: Any,
 ) -> int:
     """Apply `rows` int64[m, cols, 1] one by one as versions of their own, `ops` int8[m, 1]; returns the last root.
 
-    Every version but the first and the last is dropped. The caller has checked room for all of them.
+    `verdict` int8[1] is written. Every version but the first and the last is dropped. The caller has checked room for
+    all of them.
     """
-    verdict = np.empty(1, np.int8)
     first = root
     for i in range(len(rows)):
         after = kernels.update(space, root, shape, rows[i], ops[i], verdict, work)
@@ -65,7 +71,7 @@ def changed_one_by_one(
         store.arena.room((1 << 20) + 64 * len(rows))
         work = scratch(store.shape, 1, version.pages + len(rows))
         shaped = np.ascontiguousarray(rows[:, :, None])
-        arguments = (store.arena.space, version.root, store.shape, shaped, ops[:, None], work)
+        arguments = (store.arena.space, version.root, store.shape, shaped, ops[:, None], np.empty(1, np.int8), work)
         start = time.process_time()
         root = int(apply_each(*arguments))
         seconds = time.process_time() - start
