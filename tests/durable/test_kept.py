@@ -15,6 +15,7 @@ from lftj.durable import checking
 from lftj.maintain import body_maps, delta, prepare, trace
 from lftj.maintain.derivations import KeptDerivations
 from lftj.plan import statistics
+from tests.conftest import IN_CI, THOROUGH
 from tests.durable.shop import lose
 
 # Heads by name, and what keeps them: sums over joins, of decimals, grouped by texts; and by accumulators.
@@ -186,6 +187,15 @@ def kept_segments(path: Path) -> list[int]:
         container.close()
 
 
+def after_a_change(before: dict[str, list[tuple[Any, ...]]], seed: int) -> dict[str, list[tuple[Any, ...]]]:
+    """What a database in memory holds that had these facts before a random change."""
+    memory = opened(None)
+    for name in ("item", "price", "sale", "heat"):
+        memory.load(name, before[name])
+    changed(memory, random.Random(seed))
+    return contents(memory)
+
+
 @pytest.mark.jit_only
 @pytest.mark.parametrize(
     "sql",
@@ -193,6 +203,7 @@ def kept_segments(path: Path) -> list[int]:
     ids=["damaged", "missing"],
 )
 def test_what_is_damaged_is_made_again(tmp_path: Path, sql: str) -> None:
+    """Every segment; in CI every other one is damaged, and those between are missing."""
     path = tmp_path / "shop.lftj"
     db = opened(path)
     for i in range(4):
@@ -203,7 +214,10 @@ def test_what_is_damaged_is_made_again(tmp_path: Path, sql: str) -> None:
     kept = kept_segments(path)
     assert len(kept) > 8
     whole = path.read_bytes()
-    for id in kept:
+    # One of the three changes follows each, and what it leads to is evaluated once.
+    expected = [after_a_change(before, seed) for seed in range(3)]
+    start = 0 if "update" in sql else 1
+    for turn, id in enumerate(kept[start::2] if IN_CI and not THOROUGH else kept):
         path.write_bytes(whole)
         raw = sqlite3.connect(path, isolation_level=None)
         raw.execute(sql, (id,))
@@ -213,13 +227,8 @@ def test_what_is_damaged_is_made_again(tmp_path: Path, sql: str) -> None:
         assert not damage.lost
         with opened(path) as again:
             assert contents(again) == before
-            memory = lftj.Database._sized(page_rows=4, directory_rows=2)
-            memory.rules(PROGRAM, maintain=MAINTAIN)
-            for name in ("item", "price", "sale", "heat"):
-                memory.load(name, before[name])
-            for one in (again, memory):
-                changed(one, random.Random(id))
-            assert contents(again) == contents(memory)
+            changed(again, random.Random(turn % 3))
+            assert contents(again) == expected[turn % 3]
             again.checkpoint()
         assert checking.check(path) == []
 
