@@ -147,3 +147,16 @@ class Both:
                 for name in self.heads
                 if before[name] != after[name] and not query.in_parts(name, query.version)
             }
+
+
+class Replayed(Both):
+    """A twin again, from where it was when the next batches were written down with what they lead to."""
+
+    def __init__(self, both: Both, coming: list[tuple[dict[str, pa.Table], dict[str, set[Row]]]]) -> None:
+        self.__dict__ |= both.__dict__
+        self.history, self.coming = list(both.history), iter(coming)
+
+    def changes(self) -> dict[str, pa.Table]:
+        found, contents = next(self.coming)
+        self.history.append(contents)
+        return found

@@ -6,13 +6,9 @@ Everything in this process but the drivers that are killed, which are processes 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,11 +18,10 @@ from lftj.language.options import VALUES
 from spark_bridge import store
 from spark_bridge.bridge_errors import BatchError, PlanError, StateError
 from spark_bridge.driver import Partitioned
-from spark_bridge.local import InProcess
-from spark_bridge.partition import FAULTS
+from spark_bridge.local import InProcess, Processes
 from spark_bridge.store import Body, write_json
-from tests.conftest import ROOT
-from tests.spark.graph import Graph
+from tests.spark.forked import exit_code
+from tests.spark.graph import PROGRAM, Graph
 
 
 class Watched(InProcess):
@@ -205,31 +200,21 @@ def test_files_stay_few(tmp_path: Path) -> None:
     assert deltas.inserted.num_rows + deltas.erased.num_rows > 0
 
 
-DRIVER = """
-import pickle, sys
-import pyarrow as pa
-from spark_bridge.driver import Partitioned
-from spark_bridge.local import InProcess, Processes
-from tests.spark.graph import PROGRAM
-executor, work, folder, rows = sys.argv[1:]
-made = {"here": InProcess, "processes": Processes}[executor]()
-rows = pickle.load(open(rows, "rb"))
-if work == "create":
-    Partitioned.create(made, PROGRAM, rows, checkpoint=folder, partitions=2)
-else:
-    Partitioned.open(made, folder).apply(rows, batch_id="b")
-"""
-
-
-def killed_at(point: str, folder: Path, work: str, rows: dict[str, pa.Table], executor: str = "here") -> None:
+def killed_at(
+    point: str, folder: Path, work: str, rows: dict[str, pa.Table], executor: Callable[[], InProcess] = InProcess
+) -> None:
     """A driver in a process of its own, that is killed at a point."""
-    (folder / "rows").write_bytes(pickle.dumps(rows))
     faults = folder / "faults"
     faults.mkdir()
     (faults / f"{point}-0-kill").touch()
-    environment = {**os.environ, FAULTS: str(faults), "PYTHONPATH": str(ROOT)}
-    arguments: list[Any] = [sys.executable, "-c", DRIVER, executor, work, folder / "q", folder / "rows"]
-    assert subprocess.run(arguments, env=environment).returncode == -signal.SIGKILL
+
+    def drive() -> None:
+        if work == "create":
+            Partitioned.create(executor(), PROGRAM, rows, checkpoint=folder / "q", partitions=2)
+        else:
+            Partitioned.open(executor(), folder / "q").apply(rows, batch_id="b")
+
+    assert exit_code(drive, faults) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("point", ["journaled", "worked", "committed"])
@@ -263,13 +248,13 @@ def all_is_named(query: Partitioned) -> None:
 @pytest.mark.parametrize(
     ("point", "executor"),
     [
-        ("create-journaled", "here"),
-        ("create-worked", "here"),
-        ("create-committed", "here"),
-        pytest.param("create-worked", "processes", marks=pytest.mark.jit_only),
+        ("create-journaled", InProcess),
+        ("create-worked", InProcess),
+        ("create-committed", InProcess),
+        pytest.param("create-worked", Processes, marks=pytest.mark.jit_only),
     ],
 )
-def test_a_driver_that_dies_while_it_creates(tmp_path: Path, point: str, executor: str) -> None:
+def test_a_driver_that_dies_while_it_creates(tmp_path: Path, point: str, executor: type[InProcess]) -> None:
     """Before the commit the next one creates, with nothing left of the first; after it, the query is there."""
     graph = Graph()
     killed_at(point, tmp_path, "create", graph.inputs(), executor)

@@ -5,11 +5,8 @@ Catches: a batch that counts twice or in part, files that are left behind, a dat
 
 from __future__ import annotations
 
-import os
-import pickle
+import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -20,11 +17,10 @@ import pytest
 
 from lftj.errors import EvaluationError
 from spark_bridge.driver import Partitioned
-from spark_bridge.local import InProcess
-from spark_bridge.partition import FAULTS
+from spark_bridge.local import InProcess, Processes
 from spark_bridge.stages import make_stages
-from tests.conftest import ROOT
-from tests.spark.staged import DECLARED, TOTALS, Both
+from tests.spark.forked import exit_code
+from tests.spark.staged import DECLARED, TOTALS, Both, Replayed
 from tests.spark.test_damage import HOWS, damage
 from tests.spark.test_protocol import Watched, all_is_named
 from tests.spark.twin import rows_of, table
@@ -63,30 +59,28 @@ def test_a_batch_that_a_later_stage_refuses_changes_nothing(tmp_path: Path) -> N
     assert query.verify()["ok"]
 
 
-DRIVER = """
-import pickle, sys
-from spark_bridge.driver import Partitioned
-from spark_bridge.local import InProcess, Processes
-executor, folder, batch = sys.argv[1:]
-text, inputs, changes = pickle.load(open(batch, "rb"))
-made = {"here": InProcess, "processes": Processes}[executor]()
-if inputs is None:
-    query = Partitioned.open(made, folder)
-    done = query.apply(changes, batch_id="b")
-    sys.exit(10 + done.version)
-Partitioned.create(made, text, inputs, checkpoint=folder, partitions=2)
-"""
-
-
-def driver(folder: Path, point: str, both: Both, changes: dict[str, pa.Table] | None, executor: str = "here") -> int:
+def driver(
+    folder: Path,
+    point: str,
+    both: Both,
+    changes: dict[str, pa.Table] | None,
+    executor: Callable[[], InProcess] = InProcess,
+) -> int:
     """A driver in a process of its own, which creates or applies, and is killed at a point; its exit code."""
-    (folder / "batch").write_bytes(pickle.dumps((both.text, both.inputs() if changes is None else None, changes)))
     faults = folder / "faults"
     faults.mkdir()
     (faults / f"{point}-kill").touch()
-    environment = {**os.environ, FAULTS: str(faults), "PYTHONPATH": str(ROOT)}
-    line: list[Any] = [sys.executable, "-W", "ignore", "-c", DRIVER, executor, folder / "q", folder / "batch"]
-    code = subprocess.run(line, env=environment).returncode
+
+    def work() -> int:
+        made = executor()
+        if changes is None:
+            Partitioned.create(made, both.text, both.inputs(), checkpoint=folder / "q", partitions=2)
+            return 0
+        version = Partitioned.open(made, folder / "q").apply(changes, batch_id="b").version
+        made.close()
+        return 10 + version
+
+    code = exit_code(work, faults)
     assert not (faults / f"{point}-kill").exists()
     return code
 
@@ -127,7 +121,7 @@ def test_a_process_that_dies_within_a_stage(point: str, tmp_path: Path) -> None:
     both = Both(TOTALS, 4)
     query = both.create(tmp_path / "q")
     changes = both.changes()
-    assert driver(tmp_path, point, both, changes, "processes") == 11
+    assert driver(tmp_path, point, both, changes, Processes) == 11
     both.check(query)
     assert query.apply(changes, batch_id="b").repeated
     assert query.verify()["ok"]
@@ -174,17 +168,33 @@ def test_a_driver_that_is_overtaken_between_stages(tmp_path: Path) -> None:
     assert query.verify()["ok"]
 
 
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, Both, list[Any]]]:
+    """Checkpoints to damage copies of, without another placement and with one; their twins, and two more batches."""
+    found = []
+    for rescaled in (False, True):
+        folder, both = tmp_path_factory.mktemp("made") / "q", Both(TOTALS, 5 * rescaled)
+        query = both.create(folder)
+        both.batches(query, 2)
+        both.unchanged(query, query.compact())
+        both.batches(query, 1)
+        if rescaled:
+            both.unchanged(query, query.rescale(3))
+        history = list(both.history)
+        coming = [(both.changes(), both.history[-1]) for _ in range(2)]
+        both.history = history
+        found.append((folder, both, coming))
+    return found
+
+
 @pytest.mark.parametrize("kind", ["facts", "replica", "output", "journal"])
 @pytest.mark.parametrize("version", [0, 2, 3, 4, 5])
-def test_damaged_files(kind: str, version: int, tmp_path: Path) -> None:
+def test_damaged_files(kind: str, version: int, tmp_path: Path, histories: list[tuple[Path, Both, list[Any]]]) -> None:
     """Of all stages at once, at the first base, a batch, a compaction, a batch after it, and another placement."""
-    both, how = Both(TOTALS, version), HOWS[version % len(HOWS)]
-    query = both.create(tmp_path / "q")
-    both.batches(query, 2)
-    both.unchanged(query, query.compact())
-    both.batches(query, 1)
-    if version == 5:
-        both.unchanged(query, query.rescale(3))
+    made, before, coming = histories[version == 5]
+    shutil.copytree(made, tmp_path / "q")
+    both, how = Replayed(before, coming), HOWS[version % len(HOWS)]
+    query = Partitioned.open(InProcess(), tmp_path / "q")
     commit = query.checkpoint.commit(version)
     found = commit["journal"] if kind == "journal" else [p[kind] for p in commit["parts"] if p.get(kind)]
     for file in found:
