@@ -43,7 +43,7 @@ from lftj.triggers.extraction import Extracted, extracted
 from lftj.triggers.formulas import number, relations_of
 from lftj.triggers.m3f import formula_text
 from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
-from lftj.triggers.worth_keeping import EventStatistics, map_estimate, parts_worth_keeping
+from lftj.triggers.worth_keeping import Cuts, EventStatistics, map_estimate
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
 from lftj.values.schema import Column, Schema
 
@@ -91,7 +91,11 @@ class _Compilation:
     estimates: dict[str, MapEstimate] = field(default_factory=dict)
     forms: dict[str, tuple[str, tuple[Var, ...]]] = field(default_factory=dict)
     sums: dict[tuple[str, ...], str] = field(default_factory=dict)
+    cuts: Cuts = field(init=False)
     statements: dict[tuple[int, str], list[Statement]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cuts = Cuts(self.statistics)
 
     def program(self, tops: Mapping[str, Top]) -> TriggerProgram:
         # All tops first: what one of them needs may be another one.
@@ -175,7 +179,7 @@ class _Compilation:
 
     def cut(self, relation: str, component: Sequence[Atomic], outside: set[str]) -> list[list[Rel]]:
         """The parts of a component whose maps are worth keeping, for a statement on events of `relation`."""
-        return parts_worth_keeping(component, outside, relation, self.statistics)
+        return self.cuts.parts(component, outside, relation)
 
     def materialised(self, piece: Extracted, coefficient: int, path: tuple[str, ...]) -> MapRead:
         """The read of a map: a new one, or one that is equal."""
