@@ -18,10 +18,10 @@ import pytest
 
 from lftj.durable import checking, write_ahead_log
 from lftj.errors import DatabaseFileError, DataError
-from tests.conftest import FULL, THOROUGH
+from tests.conftest import FULL, IN_CI, THOROUGH
 from tests.durable.shop import Contents, contents, lose, opened
 
-FLIPS = 4000 if THOROUGH else 80 if FULL else 15
+FLIPS = 4000 if THOROUGH else 15 if not FULL else 40 if IN_CI else 80
 TABLES = ["meta", "log", "symbols", "segments", "checkpoints", "deltas", "ends"]
 
 

@@ -18,8 +18,8 @@ from tests.durable.shop import PROGRAM, contents, lose
 from tests.interrupt import Interrupt
 
 DURABLE = str(Path(database_file.__file__).parent)
-# Every line at first, then fewer and fewer: a step grows by one for so many lines before it. In CI it grows faster, and
-# tests of the same lines begin at different ones; all others are left to runs without CI.
+# Every line at first, then fewer and fewer: a step grows by one for so many lines before it, and in CI faster, where
+# what is done with each line twice begins at different ones.
 PART = 40 if THOROUGH else 3 if IN_CI else 8
 # Where blocks begin and end, too: between a manager and its block.
 BLOCKS = (DURABLE, contextlib.__file__)

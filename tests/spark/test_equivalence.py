@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess
 from spark_bridge.planner import make_plan
-from tests.conftest import JIT, examples
+from tests.conftest import IN_CI, JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed, make_program, make_rows
 from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, rows_of, some_changes, table
@@ -81,7 +81,7 @@ JOINS = (
 )
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 4, 7])
+@pytest.mark.parametrize("partitions", [2, 7] if IN_CI else [1, 2, 4, 7])
 @pytest.mark.parametrize("kind", PLACEMENTS)
 @pytest.mark.parametrize("text", JOINS)
 def test_joins_that_pairs_can_be_told_apart_in(text: str, kind: str, partitions: int, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ RECURSIVE = (
 )
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 4, 7])
+@pytest.mark.parametrize("partitions", [2, 7] if IN_CI else [1, 2, 4, 7])
 @pytest.mark.parametrize("kind", [kind for kind in PLACEMENTS if kind != "share"])
 @pytest.mark.parametrize("text", RECURSIVE)
 def test_recursion_inside_a_partition(text: str, kind: str, partitions: int, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from spark_bridge.emit import program_text
 from spark_bridge.local import InProcess
 from spark_bridge.plan import PART, StagedPlan
 from spark_bridge.stages import make_stages
-from tests.conftest import JIT, ROOT, examples
+from tests.conftest import IN_CI, JIT, ROOT, examples
 from tests.engine import programs
 from tests.mixed.programs import make_program, make_rows
 from tests.spark.staged import DECLARED, PROGRAMS, TOTALS, Both, Row
@@ -48,7 +48,7 @@ TEXTS = [pytest.param(DECLARED + rules, id=name) for name, rules, _ in PROGRAMS]
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("partitions", [2, 5] if JIT else [2])
+@pytest.mark.parametrize("partitions", [2, 5] if JIT and not IN_CI else [2])
 def test_histories(text: str, partitions: int, tmp_path: Path) -> None:
     both, executor = Both(text, partitions), InProcess()
     query = both.create(tmp_path / "q", executor, partitions)
