@@ -71,6 +71,8 @@ def merged(schema: Schema, changes: Sequence[ChangeTables]) -> pa.Table:
     """What is left of changes, the first from nothing, one after the other."""
     if len(changes) == 1:
         return changes[0].inserted
+    if not any(change.inserted.num_rows for change in changes):
+        return empty(schema)
     with lftj.Database(declaration(schema, "r")) as db:
         with db.transaction() as tx:
             for change in changes:
