@@ -18,10 +18,10 @@ INTERPRETED := $(addprefix tests/,aggregates engine join maintain mixed paths re
 # Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.
 BOUNDS := $(addprefix tests/,storage triggers streams join trace recursion aggregates paths threads mixed engine/test_programs.py engine/test_scans.py \
 	engine/test_stored_scans.py engine/test_delta.py engine/test_transactions.py engine/test_undefined.py engine/test_small_commits.py)
-# Of these folders, what is the same in all three modes: failures injected into Python, counts of operations, formulae, messages,
-# what is read from files.
-COMPILED_ONLY := $(wildcard tests/*/test_*failures.py) $(addprefix tests/,$(addsuffix .py,recursion/test_explained recursion/test_stops \
-	trace/test_promise triggers/test_calculus triggers/test_computable triggers/test_m3f triggers/test_normalise engine/test_one_by_one \
+# Of these folders, what is the same in all three modes: what Python decides, failures injected into it, counts of operations, formulae,
+# messages, what is read from files.
+COMPILED_ONLY := $(wildcard tests/*/test_*failures.py) $(addprefix tests/,$(addsuffix .py,recursion/test_explained recursion/test_key_orders recursion/test_stops \
+	trace/test_promise triggers/test_calculus triggers/test_computable triggers/test_m3f triggers/test_normalise engine/test_one_by_one engine/test_term_sets \
 	$(addprefix streams/test_,arguments attached drawing messages names nexmark sources text_rows windows_arguments windows_cost work) \
 	$(addprefix types/test_,feeds_and_parameters round_trip surfaces) $(addprefix threads/test_,forks surface)))
 

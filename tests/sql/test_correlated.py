@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lftj
+from tests.conftest import IN_CI
 from tests.sql.against_duckdb import Pair
 
 CONDITIONS = [
@@ -35,8 +36,11 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("query", QUERIES)
+# In CI each query with every other condition.
+PAIRS = [(q, c) for i, q in enumerate(QUERIES) for j, c in enumerate(CONDITIONS) if not IN_CI or (i + j) % 2]
+
+
+@pytest.mark.parametrize(("query", "condition"), PAIRS)
 def test_a_view_has_the_rows_that_duckdb_gives(query: str, condition: str) -> None:
     Pair(len(query) + len(condition)).follow(query.format(condition), rounds=2)
 

@@ -163,6 +163,7 @@ def frames_of(ident: int) -> list[Any]:
     return found
 
 
+@pytest.mark.jit_only  # it is made of what Python does between kernels
 @pytest.mark.parametrize("number", [1, 2, 5])
 @pytest.mark.parametrize(
     ("owner", "name"), [(Limits, "look"), (Shift, "wait")], ids=["a limit", "an interrupt while waiting"]

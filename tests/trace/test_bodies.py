@@ -57,8 +57,8 @@ def test_a_maintained_trace_is_a_recorded_one(seed: int) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape(shape: str, granularity: str, suffix: str) -> None:
     """In a few key orders: from nothing, over some data, to nothing."""
-    if not JIT and sorted(SHAPES).index(shape) % 4 != 2 * (granularity == "node") + (suffix == "kept"):
-        pytest.skip("a quarter of the shapes is enough for the interpreter")
+    if not FULL and sorted(SHAPES).index(shape) % 4 != 2 * (granularity == "node") + (suffix == "kept"):
+        pytest.skip("a quarter of the shapes is enough in the slower modes")
     rng = Random(f"{shape} {granularity} {suffix}")
     for _ in range(4 if FULL else 1):
         traced, domain = some_body(rng, shapes={shape: SHAPES[shape]}, granularity=granularity, suffix=suffix, most=0)

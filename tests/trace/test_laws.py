@@ -54,8 +54,8 @@ def test_a_maintained_trace_is_a_recorded_one(seed: int) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape(shape: str, granularity: str) -> None:
     """Each shape at each granularity, in a few key orders: from nothing, over some data, to nothing."""
-    if not JIT and sorted(SHAPES).index(shape) % 4 != GRANULARITIES.index(granularity):
-        pytest.skip("a quarter of the shapes is enough for the interpreter")
+    if not FULL and sorted(SHAPES).index(shape) % 4 != GRANULARITIES.index(granularity):
+        pytest.skip("a quarter of the shapes is enough in the slower modes")
     rng = Random(f"{shape} {granularity}")
     for _ in range(3 if FULL else 1):
         traced, domain = some_traced(rng, shapes={shape: SHAPES[shape]}, granularity=granularity, most=0)
