@@ -7,6 +7,7 @@ import pytest
 import lftj
 from lftj.evaluate import evaluator, overdue
 from lftj.maintain import choose, derivations
+from lftj.maintain.cost import RebuildCost
 
 pytestmark = pytest.mark.jit_only
 
@@ -29,6 +30,8 @@ def followed(out: int, maintain: str = "auto", threads: int = 1) -> lftj.Databas
 def test_they_are_given_up(arcs: int, out: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In 1.5 times the time it came to the same: there were 1,418 steps estimated for 40 rows, and 1,600,080 taken."""
     monkeypatch.setattr(choose, "LOATH", 1e9)  # the estimate keeps no change from being followed
+    # Steps are counted, and how many are too many is not what a busy machine, or compiling, made of the evaluation.
+    monkeypatch.setattr(RebuildCost, "measured", lambda cost, cpu: cost)
     db = followed(out, threads=threads)
     with db.transaction() as tx:
         tx.insert("e", [(3_000_000 + i, 1) for i in range(arcs)])
