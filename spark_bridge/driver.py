@@ -147,7 +147,7 @@ class Partitioned(Answering):
             segment = stage(store, 0, plan.schemas[name], table, changes=False)
             segments += [segment] if segment is not None else []
         stop_at("create-journaled", 0)
-        layout = self._layout(options, segments, placement)
+        layout = self._layout(plan.schemas, options, segments, placement)
         partitions = options["partitions"]
         made = StateLayout.of(query, {"layout": layout}).plan
         more: Body = {"journal": segments, "layout": layout}
@@ -175,10 +175,15 @@ class Partitioned(Answering):
             )
         return cls(executor, store)
 
-    def _layout(self, options: dict[str, Any], segments: Sequence[Body], placement: ChosenBy | None) -> Body:
+    def _layout(
+        self,
+        schemas: Mapping[str, Schema],
+        options: dict[str, Any],
+        segments: Sequence[Body],
+        placement: ChosenBy | None,
+    ) -> Body:
         """Where keys go, by the rows in the journal."""
         query = self.checkpoint.query
-        schemas = make_stages(query["program"], **options).schemas
         rows = _rows(segments)
         tables = {}
         for name in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from lftj.language import CheckedProgram, check, parse
 from lftj.language.clause import INTERNAL, owner
@@ -10,10 +11,17 @@ from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.keys import OP, UNIT
 
+KEPT_PROGRAMS = 16  # so many are kept: a query plans its program several times, and a process has few queries
+
+
+@lru_cache(KEPT_PROGRAMS)
+def _checked(text: str) -> CheckedProgram:
+    return check(parse(text))
+
 
 def checked(text: str, outputs: Sequence[str] | None, replicate: Sequence[str]) -> tuple[CheckedProgram, list[str]]:
     """A program, and those of the relations to be asked for that rules derive. Raises what `make_plan` does."""
-    program = check(parse(text))
+    program = _checked(text)
     for name, schema in program.schemas.items():
         if schema.bag or schema.key:
             raise PlanError(
