@@ -6,6 +6,7 @@ What a part file says is a change, and the content of a base is the change from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 import lftj
 from lftj.values.schema import Schema
-from spark_bridge.keys import OP, UNIT, arrow_schema, as_table
+from spark_bridge.keys import KEPT_SCHEMAS, OP, UNIT, arrow_schema, as_table
 
 
 class ChangeTables(NamedTuple):
@@ -57,6 +58,7 @@ def table_of(relation: lftj.Relation, schema: Schema) -> pa.Table:
     return as_table(relation.arrow(), schema)
 
 
+@lru_cache(KEPT_SCHEMAS)
 def empty(schema: Schema) -> pa.Table:
     """No rows."""
     return arrow_schema(schema).empty_table()
@@ -68,23 +70,21 @@ def declaration(schema: Schema, name: str) -> str:
 
 
 def merged(schema: Schema, changes: Sequence[ChangeTables]) -> pa.Table:
-    """What is left of changes, the first from nothing, one after the other."""
-    if len(changes) == 1:
-        return changes[0].inserted
-    if not any(change.inserted.num_rows for change in changes):
-        return empty(schema)
-    with lftj.Database(declaration(schema, "r")) as db:
-        with db.transaction() as tx:
-            for change in changes:
-                for verb, table in ((tx.erase, change.erased), (tx.insert, change.inserted)):
-                    if table.num_rows:
-                        verb(
-                            "r",
-                            rows_for(table.rename_columns([f"c{i}" for i in range(schema.arity)]), schema)
-                            if schema.arity
-                            else [()],
-                        )
-        return table_of(db["r"], schema)
+    """What is left of changes, the first from nothing, one after the other: rows that were last inserted."""
+    first, *later = changes
+    later = [change for change in later if change.rows]
+    if not later:
+        return first.inserted
+    steps = [first.inserted, *(table for change in later for table in change)]  # even ones are of insertions
+    keys = [f"c{i}" for i in range(first.inserted.num_columns)]  # whatever the columns are called
+    numbered = pa.concat_tables(
+        pa.Table.from_arrays([*table.columns, pa.array(np.full(table.num_rows, step, np.int64))], [*keys, OP])
+        for step, table in enumerate(steps)
+    )
+    # By one thread: the order of rows in a file is the same every time.
+    last = numbered.group_by(keys, use_threads=False).aggregate([(OP, "max")])
+    rows = pa.Table.from_arrays(last.select(keys).columns, schema=arrow_schema(schema))
+    return rows.filter(pa.array(last.column(f"{OP}_max").to_numpy() % 2 == 0))
 
 
 def net(schema: Schema, changes: Sequence[ChangeTables]) -> ChangeTables:

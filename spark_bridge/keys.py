@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,10 @@ from spark_bridge.bridge_errors import BatchError
 Hashes = npt.NDArray[np.uint64]
 PLAIN = ("number", "unsigned", "float", "symbol")
 OP, UNIT = "_op", "_unit"
+KEPT_SCHEMAS = 1024  # so many are kept: what reads files asks for the same ones all the time
 
 
+@lru_cache(KEPT_SCHEMAS)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The columns of a table of a relation."""
     if not schema.arity:

@@ -31,7 +31,7 @@ import lftj
 from lftj.language.clause import owner
 from lftj.transaction import Transaction
 from lftj.values.schema import Schema
-from spark_bridge.change_tables import Changes, ChangeTables, declaration, empty, rows_for, table_of, tables_of
+from spark_bridge.change_tables import Changes, ChangeTables, declaration, empty, net_of, rows_for, table_of, tables_of
 from spark_bridge.error_bodies import failed, told
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import Keyed
@@ -315,8 +315,9 @@ def _key(request: Body) -> tuple[str, int, int]:
 
 def _same(stored: pa.Table, derived: pa.Table, schema: Schema) -> bool:
     """Whether two tables have the same rows."""
-    if not stored.num_rows and not derived.num_rows:
+    if not net_of(stored, derived).rows:
         return True
+    # A row may come several times.
     with lftj.Database() as compare:
         compare.rules(declaration(schema, "stored") + "\n" + declaration(schema, "derived"))
         compare.load("stored", rows_for(_plain(stored, schema), schema))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
 
 import lftj
 from spark_bridge.bridge_errors import BatchError
-from spark_bridge.change_tables import table_of
+from spark_bridge.change_tables import ChangeTables, merged, table_of
 from spark_bridge.driver import Partitioned
 from spark_bridge.keys import OP
 from spark_bridge.local import InProcess
@@ -57,3 +60,30 @@ def test_null_is_refused_where_it_is_not_admitted(tmp_path: Path) -> None:
             checkpoint=tmp_path / "q",
             partitions=2,
         )
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_what_is_left_of_changes_is_what_was_inserted_last(type: str) -> None:
+    """Each row once, whatever came and went in between, and how often; erased first, then inserted."""
+    of, rng = CASES[type].of, Random(1)
+    db = lftj.Database(f".decl e(x:{type}?, _op_max:{type}?)")
+    db.load("e", [(x, y) for x in (None, of(0), of(1)) for y in (None, of(2), of(3))])
+    schema = db._relations["e"].schema
+    known = table_of(db["e"], schema)
+
+    def some(most: int) -> set[int]:
+        return set(rng.sample(range(known.num_rows), rng.randint(0, most)))
+
+    def taken(rows: Iterable[int]) -> pa.Table:
+        return known.take(pa.array(rows, pa.int64()))
+
+    for _ in range(20):
+        held = some(6)
+        changes = [ChangeTables(taken(some(2)), taken(held))]
+        for _ in range(rng.randint(1, 4)):
+            gone, come = some(3), some(3)
+            held = held - gone | come
+            changes.append(ChangeTables(taken([*gone, *gone]), taken([*come, *come])))
+        found = merged(schema, changes)
+        assert found.schema == known.schema
+        assert Counter(map(str, found.to_pylist())) == Counter(map(str, taken(held).to_pylist()))
