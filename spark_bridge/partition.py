@@ -131,7 +131,7 @@ class Worker:
     def _rescale(self, state: PartitionState, request: Body, done: Body) -> Body:
         layout = self._layout_to_be(state, request)
         stage = layout.stages[request["stage"]]
-        found = state.everything(request["version"]) if stage.copies.keys() - stage.sent else {}
+        found = state.everything(request["version"], stage.copies.keys() - stage.sent)
         return self._base(state, request, done, layout, {name: ChangeTables.of(table) for name, table in found.items()})
 
     def _layout_to_be(self, state: PartitionState, request: Body) -> StateLayout:
@@ -206,7 +206,7 @@ class Worker:
         version, partition, clock = request["version"], request["partition"], _Clock(done["stats"])
         layout = state.layout(version).stages[request["stage"]]
         facts = {n: ChangeTables.of(t) for n, t in state.facts(layout.number, partition, version).items()}
-        outputs = {n: ChangeTables.of(state.output(partition, version, n)) for n in layout.plan.outputs}
+        outputs = {n: ChangeTables.of(t) for n, t in state.outputs(partition, version, layout).items()}
         clock.lap("load")
         result = self._written(state, request, layout, facts, outputs)
         clock.lap("write")
@@ -226,9 +226,10 @@ class Worker:
             mine = layout.routed(partition, {take.target: sent})[take.target].inserted
             if not _same(facts.get(take.target, empty(schema)), mine, schema):
                 wrong.append(owner(take.target))
+        stored = state.outputs(partition, version, layout)
         with database(layout, partition, facts) as db:
             for name, table in answers(db, layout, partition).items():
-                if not _same(state.output(partition, version, name), table, layout.schemas[name]):
+                if not _same(stored[name], table, layout.schemas[name]):
                     wrong.append(owner(name))
         return {"wrong": list(dict.fromkeys(wrong)), "state": ""}
 

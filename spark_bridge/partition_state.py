@@ -10,7 +10,7 @@ base from the version before it, that of an output by evaluating.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -115,31 +115,30 @@ class PartitionState:
             )
         return {name: ChangeTables.of(table) for name, table in self.everything(version - 1).items()}
 
-    def facts(self, stage: int, partition: int, version: int) -> dict[str, pa.Table]:
-        """The facts of a partition at a version."""
+    def facts(
+        self, stage: int, partition: int, version: int, names: Collection[str] | None = None
+    ) -> dict[str, pa.Table]:
+        """The facts of a partition at a version, of these relations or all."""
         steps: dict[str, list[ChangeTables]] = {}
         for v in (self.checkpoint.base(version), *self.checkpoint.since_base(version)):
             for name, change in self.change(stage, partition, v).items():
-                steps.setdefault(name, []).append(change)
+                if names is None or name in names:
+                    steps.setdefault(name, []).append(change)
         schemas = self.layout(version).stages[stage].schemas
-        return {name: merged(schemas[name], self._from_nothing(changes)) for name, changes in steps.items()}
+        return {name: merged(schemas[name], changes) for name, changes in steps.items()}
 
-    @staticmethod
-    def _from_nothing(changes: list[ChangeTables]) -> list[ChangeTables]:
-        first = changes[0]
-        return changes if not first.erased.num_rows else [ChangeTables.of(first.inserted), *changes[1:]]
-
-    def everything(self, version: int) -> dict[str, pa.Table]:
-        """The facts of all partitions that came from outside. A row may come several times."""
+    def everything(self, version: int, names: Collection[str] | None = None) -> dict[str, pa.Table]:
+        """The facts of all partitions that came from outside, of these relations or all. A row may be there twice."""
         layout, found = self.layout(version), dict[str, list[pa.Table]]()
         for stage in layout.stages:
             new = {name for name in stage.copies if name not in stage.sent and name not in found}
-            if not new:
-                continue
-            for partition in range(layout.placement.partitions):
-                for name, table in self.facts(stage.number, partition, version).items():
-                    if name in new and (partition == 0 or not stage.replicated(name)):
-                        found.setdefault(name, []).append(table)
+            if names is not None:
+                new &= {*names}
+            for partition in range(layout.placement.partitions if new else 0):
+                if partition == 1:
+                    new = {name for name in new if not stage.replicated(name)}
+                for name, table in self.facts(stage.number, partition, version, new).items():
+                    found.setdefault(name, []).append(table)
         return {name: pa.concat_tables(tables) for name, tables in found.items()}
 
     # -- what is sent -------------------------------------------------------------------------------------------------
@@ -183,18 +182,25 @@ class PartitionState:
 
     def written_change(self, file: Body | None, schema: Schema) -> ChangeTables:
         """What a file of outputs, of a commit or not yet, says of a relation. `DamagedError`."""
-        tables, none = self._read(file), empty(schema)
-        return ChangeTables(tables.get(schema.name + "-", none), tables.get(schema.name + "+", none))
+        return _change_in(self._read(file), schema)
 
     def output(self, partition: int, version: int, name: str) -> pa.Table:
         """What a partition answers for a relation at a version."""
+        return self.outputs(partition, version, self.layout(version).stage_of(name), (name,))[name]
+
+    def outputs(
+        self, partition: int, version: int, layout: StageLayout, names: Iterable[str] | None = None
+    ) -> dict[str, pa.Table]:
+        """What a partition answers in a stage at a version, for these relations or all. Each file is read once."""
+        names = layout.plan.outputs if names is None else names
         versions = (self.checkpoint.base(version), *self.checkpoint.since_base(version))
         try:
-            steps = [self.output_change(partition, v, name) for v in versions]
+            files = [self._read(self.part(v, layout.number, partition).get("output")) for v in versions]
         except DamagedError:
-            return self._evaluated(partition, version, self.layout(version).stage_of(name))[name]
-        schema = self.layout(version).schema(name)
-        return merged(schema, [steps[0], *(step for step in steps[1:] if step.rows)])
+            evaluated = self._evaluated(partition, version, layout)
+            return {name: evaluated[name] for name in names}
+        schemas = layout.schemas
+        return {name: merged(schemas[name], [_change_in(file, schemas[name]) for file in files]) for name in names}
 
     def _evaluated(self, partition: int, version: int, layout: StageLayout) -> dict[str, pa.Table]:
         """What a partition of a stage answers, evaluated again: once for all that ask, as later stages do it often."""
@@ -218,6 +224,12 @@ class PartitionState:
             return net(schema, [ChangeTables(before, before.slice(0, 0)), ChangeTables.of(after)])
         steps = [step for step in steps if step.rows]
         return net(schema, steps) if steps else ChangeTables(empty(schema), empty(schema))
+
+
+def _change_in(tables: Mapping[str, pa.Table], schema: Schema) -> ChangeTables:
+    """What the tables of a file of outputs say of a relation."""
+    none = empty(schema)
+    return ChangeTables(tables.get(schema.name + "-", none), tables.get(schema.name + "+", none))
 
 
 def received(take: Exchange, steps: Sequence[ChangeTables], schema: Schema) -> ChangeTables:
