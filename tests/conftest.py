@@ -41,7 +41,7 @@ THOROUGH = _profile == "thorough"
 
 
 def examples(full: int, few: int | None = None, **more: Any) -> settings:
-    """So many random cases of a test: `full` compiled and unchecked, `few` (a tenth) in the slower modes."""
+    """So many random cases of a test: `full` compiled and unchecked, in the slower modes `few`, or else a tenth."""
     number = full if FULL else -(-full // 10) if few is None else few
     if FULL and IN_CI:
         number = -(-number // 4)

@@ -23,7 +23,7 @@ import sys
 import warnings
 from functools import cache
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # who asks does without typing, as without all else that takes time to import
 if TYPE_CHECKING:
     from typing import Any
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
 
 PROGRAM = ".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1."
@@ -64,8 +64,7 @@ def use_all(db: Any) -> None:
     assert (1, 2.75) in db["s"]
     assert (1, 2.0) in db["m"]
     assert (1, 3, 2.0) in db["l"]
-    texts = pa.array(map(str, range(2_000)), pa.large_string())
-    TextIndex().add(texts)  # what many texts are looked up in, and how it grows
+    TextIndex().add(texts([*map(str, range(2_000))]))  # what many texts are looked up in, and how it grows
     content = db._relations["e"].content  # what functional predicates are checked and upserted by
     assert content.some_columns((1,)).shape == (1, len(content))
     assert content.pair(1) is not None

@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def numbers(column: npt.NDArray[Any], mask: Mask | None = None) -> pa.Array:
-    """An array of integers or floats, null where `mask` says so; it shares the memory of a contiguous column."""
+    """An array of a column [n] of integers or floats, null where `mask` [n] is true; it shares contiguous memory."""
     import pyarrow as pa
 
     type = pa.from_numpy_dtype(column.dtype)
@@ -27,14 +27,14 @@ def numbers(column: npt.NDArray[Any], mask: Mask | None = None) -> pa.Array:
 
 
 def flags(column: Mask, mask: Mask | None = None) -> pa.Array:
-    """An array of bool, null where `mask` says so."""
+    """An array of bool, of a column [n], null where `mask` [n] is true."""
     import pyarrow as pa
 
     return pa.Array.from_buffers(pa.bool_(), len(column), [_valid(mask), _bits(column)])
 
 
 def texts(given: Sequence[str]) -> pa.Array:
-    """An array of texts, large_string; UnicodeError if one has no UTF-8."""
+    """An array of large_string; UnicodeError if a text has no UTF-8."""
     import pyarrow as pa
 
     together = "".join(given)
@@ -46,7 +46,7 @@ def texts(given: Sequence[str]) -> pa.Array:
 
 
 def values_of(array: pa.Array) -> npt.NDArray[Any]:
-    """The integers or floats of an array in which nothing is null; they share its memory."""
+    """The integers or floats [n] of an array in which nothing is null, read-only: they share its memory."""
     dtype = array.type.to_pandas_dtype()
     if not len(array):  # of which there may be no buffer
         return np.empty(0, dtype)

@@ -122,7 +122,6 @@ def test_what_a_failed_commit_did_is_not_told() -> None:
     assert str(db.explain()) == before
 
 
-@pytest.mark.jit_only  # ten thousand rows
 @pytest.mark.parametrize(
     ("maintain", "erased", "expected"),
     [(None, 202, "rounds"), (None, 203, "recompute"), ("delta", 203, "rounds"), ("trace", 203, "rounds")],

@@ -20,7 +20,7 @@ from spark_bridge.bridge_errors import BatchError, PlanError, StateError
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess, Processes
 from spark_bridge.store import Body, write_json
-from tests.spark.forked import exit_code
+from tests.spark.dying_driver import exit_code
 from tests.spark.graph import PROGRAM, Graph
 
 

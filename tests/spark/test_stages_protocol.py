@@ -19,7 +19,7 @@ from lftj.errors import EvaluationError
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess, Processes
 from spark_bridge.stages import make_stages
-from tests.spark.forked import exit_code
+from tests.spark.dying_driver import exit_code
 from tests.spark.staged import DECLARED, TOTALS, Both, Replayed
 from tests.spark.test_damage import HOWS, damage
 from tests.spark.test_protocol import Watched, all_is_named
