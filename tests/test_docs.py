@@ -3,8 +3,8 @@
 A page runs from top to bottom, in a folder of its own. Its Python blocks share one namespace; a `text` block after one
 is what it prints. The commands of its `console` blocks run in bash, `lftj` as a forked process but where a page asks
 about the machine; what a block shows after a command is its output, and of a command that shows none only success is
-asked. `$ cat FILE` of a file that is not there yet shows the reader
-its content, and makes the file. Times are written as zeros.
+asked. `$ cat FILE` of a file that is not there yet shows the reader its content, and makes the file. Times are written
+as zeros.
 
 `python -m tests.test_docs` writes the outputs into the pages (then read the diff).
 """

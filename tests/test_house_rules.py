@@ -261,6 +261,20 @@ def test_nothing_prints_but_the_command_line() -> None:
     assert wrong == []
 
 
+TOP_LEVEL = {
+    *("pyproject.toml", "README.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "mkdocs.yml", ".gitignore", ".ci"),
+    *("scantree", "sensitivity", "lftj", "spark_bridge", "docs", "examples", "tests", "bench"),
+}
+
+
+def test_the_top_level_holds_nothing_else() -> None:
+    """The output of a run was committed."""
+    listed = subprocess.run(["git", "ls-files", "--error-unmatch", "."], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("needs a checkout of git")
+    assert {path.split("/")[0] for path in listed.stdout.splitlines()} <= TOP_LEVEL
+
+
 def test_no_bare_except() -> None:
     wrong = [
         f"{relative(path)}:{node.lineno}"
