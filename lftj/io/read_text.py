@@ -26,7 +26,7 @@ fields is its business.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ from lftj.io.file import File
 from lftj.io.lines import Record, records
 from lftj.io.pick import Columns, ColumnsError, listed
 from lftj.io.pick import named as are_named
+from lftj.io.read_ahead import LetGo, in_blocks
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values import faults
@@ -264,25 +265,40 @@ def _read_fast(file: File, layout: TextLayout, types: Sequence[str]) -> list[tup
     last = layout.delimiter.join([b"0"] * layout.width) + b"\n" if layout.quoting else b""
     done: list[tuple[int, list[ColumnPart]]] = []
     with file.open() as stream:
+        guarded = _Guarded(stream, last)
+        let_go = LetGo(guarded)
         try:
-            guarded = _Guarded(stream, last)
-            reader = csv.open_csv(guarded, read, parse, convert)
-            held: pa.RecordBatch | None = None
-            for batch in reader:
-                if not batch.num_rows:
-                    continue
-                if held is not None and not _converted(held, layout, types, done):
-                    return None
-                held = batch
+            # The reader is dropped with the frame of this call.
+            whole, held = _all_but_last(csv.open_csv(in_blocks(guarded), read, parse, convert), layout, types, done)
         except pa.ArrowInvalid:
-            return None
-    if guarded.odd:
+            whole, held = False, None
+        whole = whole and not guarded.odd
+        del guarded
+        let_go.wait()
+    if not whole:
         return None
     if layout.quoting:
         if held is None or any(column[-1].as_buffer().to_pybytes() != b"0" for column in held.columns):
             return None
         held = held.slice(0, held.num_rows - 1)
     return done if held is None or _converted(held, layout, types, done) else None
+
+
+def _all_but_last(
+    batches: Iterable[pa.RecordBatch],
+    layout: TextLayout,
+    types: Sequence[str],
+    done: list[tuple[int, list[ColumnPart]]],
+) -> tuple[bool, pa.RecordBatch | None]:
+    """(whether all batches but the last were converted, the last that has rows). Raises `ArrowInvalid`."""
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if held is not None and not _converted(held, layout, types, done):
+            return False, None
+        held = batch
+    return True, held
 
 
 def _converted(

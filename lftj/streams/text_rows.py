@@ -13,7 +13,6 @@ A file may have one more column than its rows: `_weight`, how often each is ther
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -30,6 +29,7 @@ from lftj.io.file import File
 from lftj.io.json_text import JSON_FAMILIES, read_ndjson
 from lftj.io.lines import records
 from lftj.io.pick import ColumnsError, listed
+from lftj.io.read_ahead import in_memory
 from lftj.io.read_options import DEFAULTS
 from lftj.io.read_text import TextLayout, laid_out, read_rows, read_text
 from lftj.io.staging import Staging
@@ -166,7 +166,7 @@ class TextRows:
         options = pj.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore")
         size = pj.ReadOptions(block_size=len(text), use_threads=False)
         try:
-            table = pj.read_json(io.BytesIO(text), read_options=size, parse_options=options)
+            table = pj.read_json(in_memory(text), read_options=size, parse_options=options)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
         if len(table) != len(lines) or any(table.column(name).null_count for name in wanted):
