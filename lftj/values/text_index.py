@@ -49,7 +49,7 @@ class TextIndex:
     def find_one(self, text: str) -> int:
         """The number of one text that UTF-8 can hold, or `NONE`."""
         held = text.encode()
-        # Read-only as Arrow's buffers are: kernels are compiled for those.
+        # Read-only, as what `_buffers` gives.
         data, ends = np.frombuffer(held, np.uint8), np.frombuffer(_ENDS(0, len(held)), np.int64)
         return int(self._found(data, ends, 1, adding=False)[0])
 
@@ -124,10 +124,15 @@ class TextIndex:
 
 
 def _buffers(array: pa.Array) -> tuple[npt.NDArray[np.uint8], Numbers]:
-    """(the bytes, int64[n + 1] where each text begins and the last ends) of a large_string array."""
+    """(the bytes, int64[n + 1] where each text begins and the last ends) of a large_string array.
+
+    Both are read-only, as most of Arrow's buffers are, and kernels are compiled for those alone.
+    """
     _, ends, data = array.buffers()
-    if not len(array):
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    all_ends = np.frombuffer(ends, np.int64)
-    given = np.empty(0, np.uint8) if data is None or not data.size else np.frombuffer(data, np.uint8)
-    return given, all_ends[array.offset : array.offset + len(array) + 1]
+    given, starts = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    if len(array):
+        starts = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+        if data is not None and data.size:
+            given = np.frombuffer(data, np.uint8)
+    given.flags.writeable = starts.flags.writeable = False
+    return given, starts

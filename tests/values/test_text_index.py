@@ -126,3 +126,15 @@ def test_short_columns_are_interned_as_they_are_and_long_ones_by_their_distinct_
     table = SymbolTable()
     assert table.encode(["b", "a", "b"]).tolist() == [0, 1, 0]
     assert table.encode(["c", "a", "b", "a", "c"]).tolist() == [2, 1, 0, 1, 2]
+
+
+def test_kernels_are_compiled_for_read_only_arrays_alone() -> None:
+    """As most of Arrow's are; those made of Python's buffers are not, and compiled everything once more."""
+    whole = array(["a", "bc"])
+    _, ends, data = whole.buffers()
+    copied = [pa.py_buffer(bytearray(buffer.to_pybytes())) for buffer in (ends, data)]
+    read_only = [pa.py_buffer(buffer.to_pybytes()) for buffer in (ends, data)]
+    given = [pa.Array.from_buffers(pa.large_string(), 2, [None, *two]) for two in (copied, read_only)]
+    assert [one.buffers()[2].is_mutable for one in given] == [True, False]
+    for one in [*given, whole, whole.slice(2), array([]), array([""])]:
+        assert not any(held.flags.writeable for held in text_index._buffers(one))
