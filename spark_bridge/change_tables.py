@@ -101,7 +101,7 @@ def net_of(erased: pa.Table, inserted: pa.Table) -> ChangeTables:
         pa.Table.from_arrays([*table.columns, pa.array(np.full(table.num_rows, op, np.int64))], [*keys, OP])
         for op, table in ((-1, erased), (1, inserted))
     )
-    summed = both.group_by(keys).aggregate([(OP, "sum")])
+    summed = both.group_by(keys, use_threads=False).aggregate([(OP, "sum")])
     weights = summed.column(f"{OP}_sum").to_numpy()
     rows = pa.Table.from_arrays(summed.select(keys).columns, schema=erased.schema)
     return ChangeTables(rows.filter(pa.array(weights < 0)), rows.filter(pa.array(weights > 0)))

@@ -6,7 +6,8 @@ A partition keeps the count, sum or extreme of every group over its own bindings
 those of whole groups: no binding is derived by two partitions. What is answered is the sum of the parts, or the least
 or greatest of them, which whoever reads it takes; the change of a group is that of its answer. `PartTotals` and
 `PartExtremes` follow them on one machine, from the changes of the parts; those of more groups than one machine should
-take are put together by Spark (`combined_frame`, `frame_change`).
+take are put together by Spark (`combined_frame`, `frame_change`). Arrow groups without threads of its own: these may be
+the last to drop memory of numpy's, which aborts a process that ends meanwhile (lftj/io/read_ahead.py).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class PartTotals:
             both = both.append_column("old " + name, pc.if_else(pa.array(known), both.column(name), none))
         both = both.append_column("moved", pa.array((~known).astype(np.int8)))
         asked = [(name, "sum") for name in ("sum", "parts", "old sum", "old parts")]
-        found = both.group_by(keys).aggregate([*asked, ("moved", "max")])
+        found = both.group_by(keys, use_threads=False).aggregate([*asked, ("moved", "max")])
         held = found.filter(pc.greater(found.column("parts_sum"), 0)).select([*keys, "sum_sum", "parts_sum"])
         self.groups = held.rename_columns([*keys, "sum", "parts"]).cast(moved.schema)
         return found
@@ -91,7 +92,9 @@ class PartExtremes:
         for name in ("old", "parts"):
             there = pc.if_else(pc.greater(found.column(name + "_sum"), 0), found.column("value"), None)
             found = found.append_column(name, there)
-        best = found.group_by(keys).aggregate([("old", self.op), ("parts", self.op), ("moved_max", "max")])
+        best = found.group_by(keys, use_threads=False).aggregate(
+            [("old", self.op), ("parts", self.op), ("moved_max", "max")]
+        )
         moves = best.filter(pc.equal(best.column("moved_max_max"), 1))
         erased, inserted = (
             self._rows(moves.filter(pc.is_valid(moves.column(name))), name)
@@ -108,14 +111,14 @@ class PartExtremes:
         known = known.append_column("moved", pa.array(np.zeros(len(known), np.int8)))
         names = self.groups.column_names
         asked = [("parts", "sum"), ("old", "sum"), ("moved", "max")]
-        found = pa.concat_tables([moved, known]).group_by(names[:-1]).aggregate(asked)
+        found = pa.concat_tables([moved, known]).group_by(names[:-1], use_threads=False).aggregate(asked)
         held = found.filter(pc.greater(found.column("parts_sum"), 0)).select([*names[:-1], "parts_sum"])
         self.groups = held.rename_columns(names)
         return found
 
     def rows(self) -> pa.Table:
         """The content of the head."""
-        best = self.groups.group_by(self.groups.column_names[:-2]).aggregate([("value", self.op)])
+        best = self.groups.group_by(self.groups.column_names[:-2], use_threads=False).aggregate([("value", self.op)])
         return self._rows(best, f"value_{self.op}")
 
     def _rows(self, groups: pa.Table, value: str) -> pa.Table:
