@@ -14,10 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import TypeAlias
 
 from lftj.triggers.algebra import EVENT, INSERTION, MapRead, Statement, TriggerProgram
 from lftj.triggers.formulas import binds, relations_of
 
+# For each map that a statement reads: the relations that the map needs, as bits, and the entries that are visited if
+# one of them is not there; last what is visited if all are, under a bit that none has.
+Walk: TypeAlias = list[tuple[int, float]]
 # Of more relations the order is the given one: 2^8 subsets are looked at in some milliseconds.
 _MOST_RELATIONS = 8
 
@@ -27,41 +31,48 @@ def fill_order(program: TriggerProgram, rows: Mapping[str, float]) -> list[str]:
     relations = list(program.relations)
     if not 1 < len(relations) <= _MOST_RELATIONS:
         return relations
-    read = {name: frozenset(relations_of(made.body)) for name, made in program.maps.items()}
+    bits = {name: 1 << place for place, name in enumerate(relations)}
+    reads = {name: sum(bits[held] for held in relations_of(made.body)) for name, made in program.maps.items()}
+    walks = {
+        name: [_walk(program, statement, reads) for statement in program.statements.get((INSERTION, name), ())]
+        for name in relations
+    }
 
     @cache
-    def best(there: frozenset[str]) -> tuple[float, tuple[str, ...]]:
+    def best(there: int) -> tuple[float, tuple[str, ...]]:
         """The least cost of the relations that are not `there` yet, and their order."""
         ways = []
-        for place, name in enumerate(relations):
-            if name not in there:
-                after = there | {name}
-                statements = program.statements.get((INSERTION, name), ())
-                own = sum(_visits(program, statement, read, after) for statement in statements)
+        for place, (name, bit) in enumerate(bits.items()):
+            if not there & bit:
+                after = there | bit
                 cost, order = best(after)
-                ways.append((rows[name] * own + cost, place, (name, *order)))
+                ways.append(
+                    (rows[name] * sum(_visits(walk, after) for walk in walks[name]) + cost, place, (name, *order))
+                )
         if not ways:
             return 0.0, ()
         cost, _, order = min(ways)
         return cost, order
 
-    return list(best(frozenset())[1])
+    return list(best(0)[1])
 
 
-def _visits(
-    program: TriggerProgram, statement: Statement, read: Mapping[str, frozenset[str]], there: frozenset[str]
-) -> float:
-    """The entries that a statement visits for an event, where only maps of relations that are `there` hold any."""
+def _walk(program: TriggerProgram, statement: Statement, reads: Mapping[str, int]) -> Walk:
+    """What a statement visits for an event, read by read. `reads`: the relations of each map, as bits."""
     count, total = 1.0, 1.0
-    bound = frozenset().union(*map(binds, statement.factors))
-    known = {name for name in bound if name.startswith(EVENT)}
+    walk = []
+    known = {name for factor in statement.factors for name in binds(factor) if name.startswith(EVENT)}
     for factor in statement.factors:
         if isinstance(factor, MapRead):
-            if not read[factor.name] <= there:
-                return total + count
+            walk.append((reads[factor.name], total + count))
             estimate = program.estimates.get(factor.name)
             found = 1.0 if estimate is None else estimate.visits(factor, known)
             total += count * max(1.0, found)
             count *= found
         known |= binds(factor)
-    return total
+    return [*walk, (-1, total)]
+
+
+def _visits(walk: Walk, there: int) -> float:
+    """The entries that a statement visits for an event, where only maps of relations that are `there` hold any."""
+    return next(visits for needed, visits in walk if needed & ~there)
