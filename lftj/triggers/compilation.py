@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, count
 
 from lftj.errors import EvaluationError
@@ -26,11 +26,13 @@ from lftj.triggers.algebra import (
     DELETION,
     INSERTION,
     Add,
+    AggSum,
     Factor,
     Formula,
     MapDefinition,
     MapEstimate,
     MapRead,
+    Mul,
     Rel,
     Statement,
     TriggerProgram,
@@ -48,8 +50,12 @@ from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
 from lftj.values.schema import Column, Schema
 
 Top = tuple[Sequence[Var], Formula]
+# By the keys and the factors of a statement: its coefficient.
+_Changes = dict[tuple[tuple[Var | Value, ...], tuple[Factor, ...]], int]
 # Letters of a map's name that says all events that lead to it.
 _LONGEST_NAME = 32
+# Programs that are kept for those who ask for the same.
+_KEPT = 32
 
 
 def compiled(
@@ -67,8 +73,30 @@ def compiled(
     map of its own, as the naive viewlet transform has it: nothing is factorised, shared or left to statements.
     Raises EvaluationError where a variable of a body has no value, and where a part of it reads no relation.
     """
-    schemas = {name: _schema(name, given) for name, given in relations.items()}
-    return _Compilation(schemas, set(tops), statistics or EventStatistics(), naive).program(tops)
+    asked = tuple((name, tuple(keys), body) for name, (keys, body) in tops.items())
+    schemas = tuple((name, _schema(name, given)) for name, given in relations.items())
+    known = statistics or EventStatistics()
+    distinct = tuple((name, tuple(of)) for name, of in known.distinct.items())
+    return _compiled(asked, schemas, tuple(known.rows.items()), distinct, tuple(known.events.items()), naive)
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(
+    tops: tuple[tuple[str, tuple[Var, ...], Formula], ...],
+    schemas: tuple[tuple[str, Schema], ...],
+    rows: tuple[tuple[str, float], ...],
+    distinct: tuple[tuple[str, tuple[float, ...]], ...],
+    events: tuple[tuple[str, float], ...],
+    naive: bool,
+) -> TriggerProgram:
+    """The program, which is kept, as nobody changes one.
+
+    Rules that differ in conditions of one atom have the same formulas, and views are often made anew, over relations
+    that are empty.
+    """
+    statistics = EventStatistics(dict(rows), dict(distinct), dict(events))
+    found = _Compilation(dict(schemas), {name for name, _, _ in tops}, statistics, naive)
+    return found.program({name: (keys, body) for name, keys, body in tops})
 
 
 def _schema(name: str, given: Schema | Sequence[str]) -> Schema:
@@ -134,21 +162,29 @@ class _Compilation:
     def compile(self, target: MapDefinition) -> None:
         """The statements of a map, for every event that changes it."""
         for relation in relations_of(target.body):
-            row = parameters(self.schemas[relation])
-            path = (*self.paths.get(target.name, ()), relation)
-            for sign in (INSERTION, DELETION):
-                found: dict[tuple[tuple[Var | Value, ...], tuple[Factor, ...]], int] = {}
-                for monomial in polynomial(delta(target.body, sign, relation, row), row):
-                    simple = unified(monomial, row, target.keys)
-                    if simple is not None:
-                        keys = tuple(_plain(simple.replaced_by.get(key.name, key)) for key in target.keys)
-                        coefficient, factors = self.extracted(simple, keys, path)
-                        found[keys, factors] = found.get((keys, factors), 0) + coefficient
+            come = self.changes(target, INSERTION, relation)
+            # Where products read it once, a row that goes takes away what one that comes brings.
+            once = not self.naive and _most_times(target.body, relation) == 1
+            go = {at: -n for at, n in come.items()} if once else self.changes(target, DELETION, relation)
+            for sign, found in ((INSERTION, come), (DELETION, go)):
                 self.statements.setdefault((sign, relation), []).extend(
                     Statement(target.name, keys, (*_coefficient(n), *factors))
                     for (keys, factors), n in found.items()
                     if n
                 )
+
+    def changes(self, target: MapDefinition, sign: int, relation: str) -> _Changes:
+        """What an event changes of a map."""
+        row = parameters(self.schemas[relation])
+        path = (*self.paths.get(target.name, ()), relation)
+        found: _Changes = {}
+        for monomial in polynomial(delta(target.body, sign, relation, row), row):
+            simple = unified(monomial, row, target.keys)
+            if simple is not None:
+                keys = tuple(_plain(simple.replaced_by.get(key.name, key)) for key in target.keys)
+                coefficient, factors = self.extracted(simple, keys, path)
+                found[keys, factors] = found.get((keys, factors), 0) + coefficient
+        return found
 
     def extracted(
         self, simple: Unified, wanted: tuple[Var | Value, ...], path: tuple[str, ...]
@@ -208,6 +244,20 @@ class _Compilation:
         name = next(name for name in names if name not in self.taken and name not in self.maps)
         self.paths[name] = path
         return name
+
+
+def _most_times(formula: Formula, relation: str) -> int:
+    """How often a product of a formula reads a relation at most."""
+    match formula:
+        case Rel(name):
+            return int(name == relation)
+        case Mul(parts):
+            return sum(_most_times(part, relation) for part in parts)
+        case Add(parts):
+            return max((_most_times(part, relation) for part in parts), default=0)
+        case AggSum(_, body):
+            return _most_times(body, relation)
+    return 0
 
 
 def normal(keys: Sequence[Var], body: Formula) -> list[Monomial]:
