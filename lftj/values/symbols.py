@@ -381,9 +381,11 @@ def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:
     """A large_string array of Python or numpy strings; `Misfit` if one is no text (Arrow would take bytes)."""
     import pyarrow as pa
 
-    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+    of_texts = isinstance(values, np.ndarray) and values.dtype.kind == "U"
+    # Arrow ends numpy's texts at their first NUL; a list of them is as fast.
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OU":
         values = values.tolist()
-    if isinstance(values, list | tuple) and not set(map(type, values)) <= {str}:
+    if isinstance(values, list | tuple) and not of_texts and not set(map(type, values)) <= {str}:
         values = [str(_SYMBOL.read(value)) for value in values]
     try:
         return pa.array(values, pa.large_string())

@@ -184,6 +184,11 @@ def test_numpy_fixed_width_strings():
     assert table.encode(np.array(["b", "", "b"])).tolist() == [0, 1, 0]
 
 
+def test_numpy_strings_are_whole_after_a_nul() -> None:
+    table, texts = SymbolTable(), ["b\0c", "b\0d", "\0b", "b"]
+    assert table.decode(table.encode(np.array(texts))).to_pylist() == texts
+
+
 @pytest.mark.parametrize(
     "column",
     [
