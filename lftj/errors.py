@@ -28,6 +28,8 @@ from typing import Any
 
 _ROOT = Path(__file__).resolve().parent.parent
 _OURS = tuple(str(_ROOT / package) + os.sep for package in ("lftj", "scantree", "sensitivity", "spark_bridge"))
+# Characters of a source line in a message.
+_SHOWN = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,24 @@ class Span:
         return f"{self.source}:{self.line}" if self.line else self.source
 
     def caret(self) -> str:
-        """The source line with a caret run below it; empty if the line is not known."""
+        """The source line, or the part around the place if it is long, with a caret run below; empty if not known."""
         if not self.line_text:
             return ""
         shown = self.line_text.expandtabs(1)
         if not self.column:
-            return f"    {shown.strip()}"
+            return f"    {_cut(shown.strip(), 0)[0]}"
         width = self.end_column - self.column if self.end_line == self.line else len(shown) - self.column + 1
-        return f"    {shown}\n    {' ' * (self.column - 1)}{'^' * max(1, min(width, len(shown) - self.column + 1))}"
+        part, at = _cut(shown, self.column - 1)
+        return f"    {part}\n    {' ' * at}{'^' * max(1, min(width, len(part) - at))}"
+
+
+def _cut(line: str, at: int) -> tuple[str, int]:
+    """(at most `_SHOWN` characters of a line around its character `at`, where that is in them)."""
+    if len(line) <= _SHOWN:
+        return line, at
+    first = max(0, min(at - _SHOWN // 2, len(line) - _SHOWN))
+    before, after = "…" if first else "", "…" if first + _SHOWN < len(line) else ""
+    return before + line[first : first + _SHOWN] + after, at - first + len(before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,3 +85,15 @@ def test_nesting_beyond_the_stack_is_refused_in_words(term: str) -> None:
     told = _told(f"p({term}).").splitlines()
     assert told[0].endswith(("error: this clause is nested too deeply", "error: a clause is nested too deeply"))
     assert told[-1].startswith("  do: split ")
+
+
+@pytest.mark.parametrize("before", [0, 30, 500, 990])
+def test_of_a_long_line_the_part_around_the_place_is_shown(before: int) -> None:
+    text = f"p(x) :- {' ' * before}q(x, y){' ' * (990 - before)}."
+    with pytest.raises(ProgramError) as caught:
+        check(parse(f".decl p(x:number)\n.decl q(x:number)\n{text}"))
+    _, shown, carets = str(caught.value).splitlines()[:3]
+    assert len(shown) <= 166
+    assert shown.startswith("    …") == (before > 100)
+    assert shown.endswith("…") == (before < 900)
+    assert shown[carets.index("^") :][: carets.count("^")] == "q(x, y)"
