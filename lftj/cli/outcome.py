@@ -7,6 +7,7 @@ keeps its traceback.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -116,7 +117,13 @@ def outcome_of(command: Callable[[], int]) -> int:
         say("lftj: error: the machine's memory ran out\n  do: load less, or stop earlier with --memory-limit")
         return Code.LIMIT
     except OSError as error:
-        say(f"lftj: error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        full = error.errno == errno.ENOSPC
+        say(
+            f"lftj: error: {error.strerror or error}"
+            + (f": {error.filename}" if error.filename else "")
+            + ("\n  why: the disk behind stdout, or behind a file that is written, is full" if full else "")
+            + ("\n  do: make room there, or write elsewhere" if full else "")
+        )
         return Code.DATA
     return code
 

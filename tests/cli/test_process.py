@@ -143,6 +143,26 @@ def test_a_closed_stdout_is_an_error_only_if_it_is_needed(folder: Path) -> None:
     assert run("tri.dl") == (3, told)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is full")
+def test_a_full_disk_behind_stdout_is_named(folder: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "lftj", "functors"],
+            cwd=folder,
+            env=env(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr == (
+        "lftj: error: No space left on device\n"
+        "  why: the disk behind stdout, or behind a file that is written, is full\n"
+        "  do: make room there, or write elsewhere\n"
+    )
+
+
 @contextmanager
 def started(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
     """A process that tells its progress; it is gone after the block, whatever happens there."""
