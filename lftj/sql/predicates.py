@@ -109,7 +109,7 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
         node = _with_common_part(node)
         if not isinstance(node, exp.Or):
             return of.truth(node, wanted)
-    operands = sorted(gathered(node), key=lambda part: part.find(exp.Query) is not None)
+    operands = sorted(gathered(node), key=_late)
     if len(operands) == 1:
         return of.truth(operands[0], wanted)
     if wanted is conjunctive:
@@ -117,6 +117,12 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
     if wanted is None:
         return _unknown(of, operands, conjunctive)
     return FirstHits(of, operands, wanted).any()
+
+
+def _late(part: exp.Expr) -> tuple[bool, bool]:
+    """What puts an operand behind others: subqueries, and last of them what cannot be negated (`subqueries._in`)."""
+    rows = (isinstance(one.this, exp.Tuple) and one.args.get("query") is not None for one in part.find_all(exp.In))
+    return part.find(exp.Query) is not None, any(rows)
 
 
 def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> list[Conjunction]:

@@ -107,6 +107,8 @@ SUBQUERIES = [
     "select id from t where c in (select n from u)",
     "select id from t where c not in (select n from u where n is not null)",
     "select id from t where (a, b) in (select a, b from u)",
+    "select id from t where (a, b) in (select a, b from u) or not exists (select 1 from u where u.n = t.c)",
+    "select id from t where exists (select 1 from u where u.a > t.a) or (a, b) in (select a, b from u)",
     "select id from t where a + 1 in (select n from u)",
     "select id from t where a + 1 not in (select n from u where n > 0)",
     "select id from t where (a in (select a from u)) is null",
