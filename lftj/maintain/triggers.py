@@ -198,7 +198,7 @@ class Triggers:
         """Maps over `relations`; None if there is something that they cannot hold."""
         if isinstance(self.formulas(step, heads), str):
             return None
-        costs, why = step.kept.costs_of(heads), ""
+        costs, why, passing = step.kept.costs_of(heads), "", False
         # Together with the heads of the same body; if one of these cannot be kept so, alone.
         for members in dict.fromkeys((self.members(step, heads), (heads,))):
             try:
@@ -212,10 +212,12 @@ class Triggers:
                 return None
             except (DoesNotFit, NoEvents, SumOverflow) as refused:
                 why, costs.body = str(refused.args[0]), (step.state.strata, (heads,))
+                passing = isinstance(refused, NoEvents) and is_threshold(heads)
                 continue
             step.kept.bodies[tuple(body.members)] = body
             return body
-        costs.formulas = why
+        if not passing:  # a row that is no event may go again, and nothing else follows a threshold
+            costs.formulas = why
         return None
 
     def body(

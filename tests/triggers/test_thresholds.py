@@ -196,6 +196,26 @@ def test_a_negative_value_in_a_running_sum_is_named():
     assert any("it adds negative numbers" in why for why in reasons), reasons
 
 
+@pytest.mark.parametrize("declared", ["auto", "triggers"])
+def test_triggers_go_on_when_the_negative_value_is_gone(declared: str) -> None:
+    db = lftj.Database(BOOK)
+    db.rules(RULES["vwap"], maintain={"vwap": declared})
+    rows = {(1, 0, 5, 5)}
+    followed = []
+    for gone, come in ((), (2, 0, -1, 6)), ((), (3, 0, 2, 7)), ((2, 0, -1, 6), (4, 0, 3, 6)), ((), (5, 0, 1, 8)):
+        with db.transaction() as tx:
+            tx.insert("bids", [*rows, come])
+            if gone:
+                tx.erase("bids", [gone])
+        rows = (rows | {come}) - {gone}
+        assert list(db["vwap"]) == [(expected(rows, set())["vwap"],)]
+        followed.append({strategy for head in tx.stats["heads"].values() for strategy in _strategies(head)})
+    assert "triggers" not in followed[1]
+    assert "triggers" in followed[3]
+    log = db.apply([("bids", "insert", [(6, 0, 1, 9)])], watch=["vwap"]).logs["vwap"]
+    assert next(iter(db["vwap"]))[0] in log.to_pylist()[-1].values()
+
+
 def test_one_that_reads_a_relation_twice_is_explained() -> None:
     """Its atoms say what it reads, one for each relation: what the head names may be in the other one."""
     db = lftj.Database(
