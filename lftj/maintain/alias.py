@@ -21,6 +21,7 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
+from lftj.values.type_table import with_null
 
 
 def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation]) -> str:
@@ -34,8 +35,10 @@ def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation])
     if not args or atom.args != args or len(set(args)) < len(args) or not all(isinstance(arg, Var) for arg in args):
         return ""
     head, below = relations[clause.head], relations[atom.predicate]
+    # Values are stored alike whether null may stand beside them or not.
+    alike = all(wide in (narrow, with_null(narrow)) for wide, narrow in zip(head.types, below.types, strict=True))
     # A recursive relation keeps rounds beside its rows, in versions of another shape.
-    if head.types != below.types or below.content.store.hidden or atom.predicate == clause.head:
+    if not alike or below.content.store.hidden or atom.predicate == clause.head:
         return ""
     return atom.predicate
 

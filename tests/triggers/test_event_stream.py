@@ -283,3 +283,15 @@ t4[a] = sum d : { r(a, b), s(b, c), t(c, d) }."""
         answers.append(list(db["t4"]))
     assert logs[0] == logs[1]
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("key", ["symbol", "symbol?"])
+def test_a_head_whose_key_may_be_null_is_known_event_by_event(key: str) -> None:
+    """Groups of null join nothing, so what counts them has no null: the head has its rows all the same."""
+    db = lftj.Database(f".decl r(k:{key}, c:number)  .decl s(k:{key}, b:number)  .decl q(k:{key}) -> n:number")
+    db.rules("q[k] = sum c * b : { r(k, c), s(k, b) }.", maintain={"q": "triggers"})
+    null = [(None, 3)] * (key == "symbol?")
+    applied = db.apply([("r", "+1", [("a", 1), *null]), ("s", "+1", [("a", 2), ("a", 5), *null])], watch=["q"])
+    assert applied.stats["heads"]["q"]["strategy"] == "alias"
+    assert [(row["n"], row["change"]) for row in applied.logs["q"].to_pylist()] == [(2, 1), (2, -1), (7, 1)]
+    assert list(db["q"]) == [("a", 7)]
