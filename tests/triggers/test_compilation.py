@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.errors import EvaluationError
+from lftj.triggers import compilation
 from lftj.triggers.algebra import DELETION, INSERTION, MapRead, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.formulas import relations_of
+from lftj.triggers.m3f import text
 from lftj.triggers.worth_keeping import EventStatistics
 from tests.conftest import examples
 from tests.triggers.plain_triggers import PlainMaps, view
@@ -43,6 +46,35 @@ def test_every_map_equals_its_definition_after_every_event(query, stream):
 @given(st.lists(queries(atoms=3), min_size=2, max_size=3), streams())
 def test_programs_of_several_tops_keep_all_of_them(several, stream):
     follow({f"q{i}": query for i, query in enumerate(several)}, stream, {**SCHEMA, **SETS})
+
+
+@examples(300)
+@given(queries())
+def test_deletions_that_are_read_off_insertions_are_those_that_are_worked_out(query):
+    """Names of maps and the order of statements included: nothing tells the two ways apart."""
+    tables = {**SCHEMA, **SETS}
+    read_off = compiled({"q": query}, tables)
+    with patch.object(compilation, "_most_times", lambda formula, relation: 2):
+        compilation._compiled.cache_clear()
+        worked_out = compiled({"q": query}, tables)
+        compilation._compiled.cache_clear()
+    assert text(read_off) == text(worked_out)
+
+
+def test_an_equal_program_is_compiled_once_and_another_one_anew():
+    """What is known of rows decides which maps there are, and is asked for with the formulas."""
+    tables = {"R": ("number", "number"), "S": ("number", "number")}
+    known = EventStatistics({"R": 10.0, "S": 20.0})
+
+    def of(factor, statistics=None, **how):
+        body = Mul((Rel("R", (x, y)), Rel("S", (y, z)), Val(factor)))
+        return compiled({"q": ((x,), body)}, tables, statistics=statistics, **how)
+
+    first = of(const(2), known)
+    assert of(const(2), EventStatistics({"R": 10.0, "S": 20.0})) is first
+    others = [of(const(3), known), of(const(2)), of(const(2), EventStatistics({"R": 10.0, "S": 21.0})), of(z, known)]
+    assert all(other is not first for other in (*others, of(const(2), known, naive=True)))
+    assert others[0] != first
 
 
 k, r, p, x, y, z = map(var, "krpxyz")

@@ -7,9 +7,12 @@ steps); time limits that nobody looks at where few events take long.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError
@@ -19,7 +22,12 @@ from lftj.language.clause import Clause
 from lftj.maintain import body_maps, triggers
 from lftj.maintain.kept_triggers import KeptTriggers
 from lftj.triggers import maps
-from tests.conftest import JIT
+from lftj.triggers.algebra import EVENT, INSERTION, MapRead, Statement
+from lftj.triggers.compilation import compiled
+from lftj.triggers.fill_order import fill_order
+from lftj.triggers.formulas import binds, relations_of
+from tests.conftest import JIT, examples
+from tests.triggers.random_queries import SCHEMA, SETS, queries
 
 N = 300
 # What counts all is small where kernels are interpreted.
@@ -33,6 +41,40 @@ HUBS = {
     "with itself": ("t[d] = count : { r(d, x), r(_, x) }.", ("r",)),
 }
 DECLARED = ".decl r(a:number, b:number)  .decl s(a:number, b:number)  .decl u(a:number, b:number)\n"
+
+
+@examples(100)
+@given(queries(atoms=4), st.lists(st.sampled_from([0.0, 1.0, 10.0, 1e3, 1e6]), min_size=8, max_size=8))
+def test_no_order_of_filling_costs_less(query: Any, sizes: list[float]) -> None:
+    program = compiled({"q": query}, {**SCHEMA, **SETS})
+    rows = dict(zip(program.relations, sizes, strict=False))
+    read = {name: set(relations_of(made.body)) for name, made in program.maps.items()}
+
+    def visits(statement: Statement, there: set[str]) -> float:
+        count, total = 1.0, 1.0
+        known = {name for factor in statement.factors for name in binds(factor) if name.startswith(EVENT)}
+        for factor in statement.factors:
+            if isinstance(factor, MapRead):
+                if not read[factor.name] <= there:
+                    return total + count
+                estimate = program.estimates.get(factor.name)
+                found = 1.0 if estimate is None else estimate.visits(factor, known)
+                total += count * max(1.0, found)
+                count *= found
+            known |= binds(factor)
+        return total
+
+    def cost(order: list[str]) -> float:
+        return sum(
+            rows[name] * visits(statement, {*order[: at + 1]})
+            for at, name in enumerate(order)
+            for statement in program.statements.get((INSERTION, name), ())
+        )
+
+    found = fill_order(program, rows)
+    assert sorted(found) == sorted(program.relations)
+    best = min(cost([*order]) for order in permutations(program.relations))
+    assert cost(found) == pytest.approx(best, rel=1e-12)
 
 
 def kept(db: lftj.Database) -> KeptTriggers:
@@ -113,8 +155,8 @@ def test_maps_that_are_too_large_or_take_too_long_are_given_up(
     made[0].rules(rule)
     made[1].rules(rule, maintain={"t": "triggers"})
     for db in made:
-        for name, given in rows.items():
-            db.load(name, sorted(given))
+        for name, held in rows.items():
+            db.load(name, sorted(held))
     for i in range(5):
         groups = [g for _, y in rows["r"] for _, z in rows["s"] if y < z for v, g in rows["u"] if v == y]
         for db in made:
