@@ -180,7 +180,10 @@ def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:
 
 
 def _effective(given: BlocksOfRelation) -> tuple[RowLog, Batch]:
-    """The rows that come and go, each with its event: those that change something; and as a batch."""
+    """The rows that come and go, each with its event: those that change something; and as a batch.
+
+    Takes the pieces: of many events all of them, what they make together, and that in order, are much memory.
+    """
     relation = given.relation
     if not given.pieces:
         none = RowLog.none(relation.arity)
@@ -189,6 +192,7 @@ def _effective(given: BlocksOfRelation) -> tuple[RowLog, Batch]:
     if len(given.pieces) > 1:
         rows = np.concatenate([piece[0] for piece in given.pieces], axis=1)
         kinds, keyed, numbers = (np.concatenate([piece[i] for piece in given.pieces]) for i in (1, 2, 3))
+    given.pieces.clear()
     if relation.schema.bag:
         return _by_copies(relation.facts, rows, kinds, numbers), Batch(rows, rows.shape[1], INSERT, kinds)
     if not keyed.any():

@@ -93,7 +93,9 @@ class Change(NamedTuple):
         """The rows of one kind, int64[arity, n] in key order."""
         if len(self.kinds) == 1:
             return self.rows if self.kinds[0] == kind else self.rows[:, :0]
-        return self.rows.compress(self.kinds == kind, axis=1)
+        of_it = self.kinds == kind
+        # All of one kind, as what only loads are: a copy of many rows would be the largest part of a call's memory.
+        return self.rows if of_it.all() else self.rows.compress(of_it, axis=1)
 
 
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
