@@ -269,3 +269,19 @@ def update_packed(packed, root, batch, ops, verdict, sure):
         if not has_room(space.heap, grains_wanted(shape, m, dirs, space.mem[root + PAGES])):
             return NO_ROOM
     return update(space, root, shape, batch, ops, verdict, work)
+
+
+@kernel
+def overwrite(mem, root, shape, rows):
+    """Let a version of one row page hold `rows` int64[cols, n] instead, in key order, as many as the page has room for.
+
+    Whoever calls has made it, and nobody else reads it. It has no scan.
+    """
+    cap, fan, n = 1 << shape.page_bits, 1 << shape.dir_bits, rows.shape[1]
+    directory = dir_of(mem, root, 0)
+    page = mem[directory]
+    for c in range(shape.cols):
+        copy(mem, page + c * cap, rows[c], 0, n)
+    for c in range(shape.keys):
+        mem[directory + (2 + c) * fan] = mem[root + HEADER + (2 + c) * mem[root + ROOM]] = rows[c, 0]
+    mem[directory + fan] = mem[root + ROWS] = n

@@ -398,7 +398,7 @@ class Version(Reading):
         if store.shape.folds or mem[self.root + PAGES] != 1 or not 0 < n <= 1 << store.shape.page_bits:
             return False
         self.edition, self._rows = self.edition + 1, -1
-        _build.overwrite(mem, self.root, store.shape, rows if rows.flags.carray else plain(rows))
+        _update.overwrite(mem, self.root, store.shape, rows if rows.flags.carray else plain(rows))
         return True
 
     def check(self) -> None:
