@@ -122,14 +122,14 @@ def loaded(workload: str, make: Callable[[str], Any] | None = None) -> Any:
 def warm(workload: str) -> None:
     """Compile what the workload needs, on a few rows: as they are, and as if their rounds were large ones."""
     import lftj
-    from lftj.recursion import component_join
+    from lftj.recursion import variant_plans
 
     kind, _, graph = workload.partition(":")
     rows = np.stack([np.arange(200) % 20, np.arange(200) // 20, np.arange(200) % 7], axis=1)
     lftj.Database().prepare()
-    large = component_join.LARGE
+    large = variant_plans.LARGE
     for least in (1, large):
-        component_join.LARGE = least
+        variant_plans.LARGE = least
         db = lftj.Database(program(kind, graph))
         for name in COLUMNS if "galen" in (kind, graph) else {"e", "b"} & set(db):
             db.load(name, np.unique(rows[:, : len(db[name].columns)], axis=0))

@@ -23,9 +23,8 @@ from lftj import arguments, html
 from lftj.explain.maintenance import join_lines, maintenance_lines, ran_text
 from lftj.language.clause import INTERNAL, Clause
 from lftj.maintain.report import amount, size
-from lftj.maintain.rounds import figures
 from lftj.maintain.trace import trace_lines
-from lftj.plan.join_stats import purpose
+from lftj.plan.join_stats import figures, purpose
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.recursion.variants import CHANGED
 from lftj.store.order_stores import ScanOrder

@@ -1,7 +1,12 @@
-"""Rounds: a recursive component follows changes by the rounds of its rows.
+"""Rounds: a recursive component follows changes by the rounds of its rows (lftj/recursion).
 
-Rows that may have lost their support are examined in order of their rounds, and what is new goes on from round to
-round (lftj/recursion). Bulk changes are evaluated from scratch, and so is a component whose rounds are not known.
+    suspects   rows of some derivation that is no longer there: which of them go, in order of their rounds
+    returning  rows that went and have a derivation still: they come back, in a new round
+    new        rows that the inserted rows, and those that returned, derive: semi-naive rounds from there
+
+New rounds begin past the greatest so far, so that every row stays younger than some derivation of it. Rounds need not
+be the least possible. What is different where rows are the best of their key is in min_max_fixpoint.py. Bulk changes
+are evaluated from scratch, and so is a component whose rounds are not known.
 """
 
 from __future__ import annotations
@@ -9,25 +14,28 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from lftj.join.run import Limits
-from lftj.language.clause import Clause
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RowCount
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
-from lftj.plan.join_stats import JoinStats, JoinStatsByJoin, of_clause, purpose
+from lftj.plan.join_stats import ran_joins
 from lftj.program.components import Noted
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.recursion.closure import as_run, run_as_written, written_of
 from lftj.recursion.component_joins import Joins
-from lftj.recursion.fixpoint import STOPS, not_among
+from lftj.recursion.fixpoint import STOPS, Deltas, Fixpoint, not_among, settle
 from lftj.recursion.min_max_fixpoint import TooManyError, UnsettledError
-from lftj.recursion.propagation import maintain
-from lftj.recursion.round_column import has_rounds
+from lftj.recursion.retraction import Retraction
+from lftj.recursion.round_column import as_facts, has_rounds, rounds_of
 from lftj.recursion.semi_naive import fixpoint_kind, joins_of
+from lftj.recursion.variant_plans import Relations
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.store.stored import StoredRelation
 from scantree.version import Version
@@ -44,6 +52,7 @@ TRACE, UNTRACED = "trace", "recursive rules keep no traces"
 # What asks for being maintained, however much changes.
 FORCED = (TRACE, "delta")
 Changes = dict[str, Change]
+Rows = npt.NDArray[np.int64]
 
 
 class KeptRounds:
@@ -123,7 +132,7 @@ class KeptRounds:
         fixpoint = self._fixpoint(step.evaluator, joins, heads.names, dict(step.after), limits)
         waiting = {head: fixpoint.relations[head].defer_orders() for head in heads.names}
         try:
-            lost = maintain(fixpoint, before, *self._changes(step, heads), self.top)
+            lost = propagate(fixpoint, before, *self._changes(step, heads), self.top)
         except STOPS as stop:
             raise fixpoint.located(stop) from None
         found: dict[str, StoredRelation] = {}
@@ -163,6 +172,99 @@ class StagedRounds(Staged):
         kept = self.rounds
         kept.seen, kept.top = None, self.top
         kept.hold_for({head: relation.content for head, relation in self.relations.items()})
+
+
+# The next content of a component --------------------------------------------------------------------------------------
+
+
+class Lost(NamedTuple):
+    """By head, the rows that went, some of which may have come back; how many rows were examined for that."""
+
+    rows: Deltas
+    examined: int
+
+
+def propagate(
+    fixpoint: Fixpoint,
+    before: Relations,
+    changes: Mapping[str, Change],
+    facts: Mapping[str, Change],
+    top: int,
+) -> Lost:
+    """Bring the members in `fixpoint.relations` to what they are after a change; what went on the way.
+
+    `fixpoint.relations`: those below as they are after it, the members as before it · `before`: all as before it ·
+    `changes` of those below · `facts`: changes of the members' facts · `top`: no round is greater.
+    """
+    fixpoint.round = top
+    negated = {name: changes[name] for name in fixpoint.joins.negates if name in changes}
+    unsupported = [
+        found for name, change in changes.items() for found in fixpoint.dependents(name, change.of_kind(ERASED), before)
+    ]
+    for name, change in negated.items():
+        unsupported += fixpoint.dependents(name, change.of_kind(INSERTED), before, negated=True)
+    gone: Deltas = {}
+    for head, change in facts.items():
+        # A fact that a better value stood before is not there.
+        erased = rounds_of(fixpoint.relations[head], change.of_kind(ERASED))
+        if erased.shape[1]:
+            gone[head] = erased
+    removed, derivable, examined = Deltas(), Deltas(), 0
+    if unsupported or gone:
+        retraction = Retraction(fixpoint)
+        retraction.suspect(unsupported)
+        if gone:
+            retraction.remove(gone, {head: rows[:-1] for head, rows in gone.items()})
+        retraction.examine()
+        removed, derivable, examined = retraction.rows_removed(), retraction.rows_derivable(), retraction.examined
+    new = _new_facts(fixpoint, facts, removed) if facts or removed else {}
+    fixpoint.begin_round(fixpoint.round + 1)
+    found = _returning(fixpoint, removed, derivable, new) if removed else {}
+    for name, change in changes.items():
+        fixpoint.ask(fixpoint.joins.delta_rules(name), fixpoint.relations, change.of_kind(INSERTED), found)
+    for name, change in negated.items():
+        fixpoint.ask(fixpoint.joins.delta_rules(name, negated=True), fixpoint.relations, change.of_kind(ERASED), found)
+    for head, rows in fixpoint.grow(found).items():
+        new[head] = rows if head not in new else fixpoint.distinct([new[head], rows], len(rows))
+    fixpoint.go_on(new)
+    settle(fixpoint)
+    fixpoint.finish()
+    for head in fixpoint.heads:
+        if fixpoint.relations[head].content is not before[head].content:
+            content, as_written = fixpoint.relations[head].content, fixpoint.joins.as_written
+            fixpoint.evaluator.rounds.note(content, fixpoint.round, as_written=as_written)
+    return Lost(removed, examined)
+
+
+def _returning(fixpoint: Fixpoint, removed: Deltas, derivable: Deltas, new: Deltas) -> dict[str, list[Rows]]:
+    """The rows that went and have a derivation still, by head, those without that are `new` as facts."""
+    found: dict[str, list[Rows]] = {}
+    for head, rows in fixpoint.may_return(removed, derivable).items():
+        back = fixpoint.returning(head, not_among(rows, new[head]) if head in new else rows)
+        if back.shape[1]:
+            found[head] = [back]
+    return found
+
+
+def _new_facts(fixpoint: Fixpoint, facts: Mapping[str, Change], removed: Deltas) -> Deltas:
+    """Store the members' new facts, and those that removed rows stood before; the rows that were not there."""
+    new: Deltas = {}
+    for head in {**facts, **removed}:
+        relation = fixpoint.relations[head]
+        rows = [facts[head].of_kind(INSERTED)] if head in facts else []
+        if head in removed:
+            rows.append(fixpoint.uncovered(head, removed[head]))
+        come = fixpoint.distinct(rows, relation.arity)
+        if not come.shape[1]:
+            continue
+        there = relation.content.contains(come)
+        fixpoint.relations[head] = as_facts(relation, np.compress(there, come, axis=1))
+        fresh = np.compress(~there, come, axis=1)
+        if fresh.shape[1]:
+            held, fixpoint.round = fixpoint.round, 0
+            new |= fixpoint.grow({head: [fresh]})
+            fixpoint.round = held
+    return new
 
 
 def _count(change: Change, kind: int) -> int:
@@ -243,19 +345,3 @@ def _closure(step: Step, heads: Heads, noted: Noted | None) -> str | None:
     as_written = run_as_written(state, heads.names) if noted is None else noted.as_written
     run = as_run(written, as_written=as_written)
     return next((str(clause) for clause, other in zip(run, written, strict=True) if clause != other), None)
-
-
-def ran_joins(stats: JoinStatsByJoin, clause: Clause) -> list[dict[str, Any]]:
-    """What the joins of a clause of a component did in the last commit."""
-    found = []
-    for key, one in of_clause(stats, clause):
-        plan = one.plan
-        order, looked_up = ([], []) if plan is None else (list(plan.order), list(plan.looked_up))
-        planned = {"key_order": order, "looked_up": looked_up}
-        found.append({"finds": purpose(key, one.clause), **planned, **figures(one)})
-    return found
-
-
-def figures(one: JoinStats) -> dict[str, Any]:
-    """What a join did, for explanations."""
-    return {"runs": one.runs, "rows": one.rows, "steps": one.steps, "seconds": one.seconds}

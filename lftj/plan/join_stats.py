@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lftj.language.clause import Clause
 from lftj.plan.joinplan import JoinPlan
@@ -70,3 +71,19 @@ def purpose(key: Key, clause: Clause) -> str:
     if kind == DELTA_RULE:
         return f"what comes with {'the loss of ' if negated else ''}{atom}"
     return f"what goes with {'' if negated else 'the loss of '}{atom}"
+
+
+def ran_joins(stats: JoinStatsByJoin, clause: Clause) -> list[dict[str, Any]]:
+    """What the joins of a clause of a component did, for explanations."""
+    found = []
+    for key, one in of_clause(stats, clause):
+        plan = one.plan
+        order, looked_up = ([], []) if plan is None else (list(plan.order), list(plan.looked_up))
+        planned = {"key_order": order, "looked_up": looked_up}
+        found.append({"finds": purpose(key, one.clause), **planned, **figures(one)})
+    return found
+
+
+def figures(one: JoinStats) -> dict[str, Any]:
+    """What a join did: the counts and the time of `JoinStats`."""
+    return {"runs": one.runs, "rows": one.rows, "steps": one.steps, "seconds": one.seconds}

@@ -23,9 +23,9 @@ from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, Apply, Clause
 from lftj.program.text_split import split_text
 from lftj.recursion import variants
-from lftj.recursion.component_join import LARGE, NO_LIMIT, DeltaJoin, Order
-from lftj.recursion.component_joins import Joins
+from lftj.recursion.component_joins import NO_LIMIT, DeltaJoin, Joins
 from lftj.recursion.round_column import with_rows
+from lftj.recursion.variant_plans import LARGE, Order, Relations
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import Private, StoredRelation
 from scantree.memory import ArenaFullError
@@ -33,7 +33,6 @@ from scantree.sort import leave_out
 
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
-Relations = Mapping[str, StoredRelation]
 Stopped = TimeoutExpired | ArenaFullError | KeyboardInterrupt
 STOPS = (TimeoutExpired, ArenaFullError, KeyboardInterrupt)
 

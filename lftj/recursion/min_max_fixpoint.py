@@ -23,8 +23,8 @@ solution, and no solution is worse than that. Neither needs values to get worse 
 graph without cycles, or negative weights without negative cycles, are maintained by the same steps, and a cycle of
 equal values does not keep itself.
 
-Maintenance is that of other recursive rows (propagation.py): what loses its support goes, all candidates are asked for
-the keys that went (`variants.candidates_for_keys`), and with what is new improvement goes on from there.
+Maintenance is that of other recursive rows (lftj/maintain/rounds.py): what loses its support goes, all candidates are
+asked for the keys that went (`variants.candidates_for_keys`), and with what is new improvement goes on from there.
 
 Source of the least solution: K. Ross, Y. Sagiv, Monotonic Aggregation in Deductive Databases (PODS 1992).
 """
@@ -41,9 +41,10 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.group_scan import ranked
 from lftj.evaluate.key_conflicts import shown_row
 from lftj.join.groups import Runs
-from lftj.recursion.fixpoint import Deltas, Fixpoint, Relations
+from lftj.recursion.fixpoint import Deltas, Fixpoint
 from lftj.recursion.retraction import Retraction
 from lftj.recursion.round_column import exchanged, with_rounds, with_rows
+from lftj.recursion.variant_plans import Relations
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.values import gate

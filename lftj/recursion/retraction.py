@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lftj.recursion.component_join import DeltaJoin
+from lftj.recursion.component_joins import DeltaJoin
 from lftj.recursion.fixpoint import Deltas, Fixpoint, not_among, unmarked
 from lftj.recursion.round_column import rounds_of, without_rows
 from scantree.sort import sort_rows

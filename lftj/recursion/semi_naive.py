@@ -24,8 +24,7 @@ from lftj.plan.join_stats import of_clause, total
 from lftj.program.evaluation import Evaluation
 from lftj.recursion import variants
 from lftj.recursion.closure import as_run, run_as_written, written_of
-from lftj.recursion.component_join import DeltaJoin
-from lftj.recursion.component_joins import Joins
+from lftj.recursion.component_joins import DeltaJoin, Joins
 from lftj.recursion.fixpoint import STOPS, Deltas, Fixpoint, settle
 from lftj.recursion.min_max_fixpoint import MinMaxFixpoint
 from lftj.recursion.round_column import with_rounds

@@ -13,7 +13,8 @@ from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import LASTING, SORT, Choice, Large, rank_orders
 from lftj.plan.statistics import Fleeting
 from lftj.recursion import variants
-from lftj.recursion.component_join import DeltaJoin, stampable
+from lftj.recursion.component_joins import DeltaJoin
+from lftj.recursion.variant_plans import stampable
 
 pytestmark = [pytest.mark.jit_only, pytest.mark.filterwarnings("ignore:.*occurs only once")]
 
@@ -45,7 +46,7 @@ class Round:
         clause: Clause = db._strata.of(head)[recursive]
         self.join = DeltaJoin(variants.delta_rule(clause, i), own=True)
         db.load("changed", np.unique(rows, axis=0))
-        names = [name for name in self.join.reads if name != variants.CHANGED]
+        names = [name for name in self.join.plans.reads if name != variants.CHANGED]
         self.relations = {name: db._relations[name] for name in names}
         self.relations[variants.CHANGED] = db._relations["changed"]
 
@@ -53,11 +54,11 @@ class Round:
         """The cheapest key order by estimate, or the one that is `forced`."""
         statistics = {name: relation.statistics for name, relation in self.relations.items()}
         statistics[variants.CHANGED] = Fleeting(self.relations[variants.CHANGED])
-        return rank_orders(self.join.body, statistics, sort=sort, large=large, forced=forced)[0]
+        return rank_orders(self.join.plans.body, statistics, sort=sort, large=large, forced=forced)[0]
 
     def plan(self, large: Large | None, sort: float) -> JoinPlan:
         """Its plan."""
-        return plan_join(self.join.body, self.best(large, sort), self.relations)
+        return plan_join(self.join.plans.body, self.best(large, sort), self.relations)
 
 
 def test_the_variable_before_the_last_is_not_the_heads() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.recursion import component_join
+from lftj.recursion import variant_plans
 from tests.conftest import JIT
 
 REACH = """
@@ -126,8 +126,8 @@ def test_a_derivation_is_found_by_looking_where_most_rows_are_there(monkeypatch:
     """Of a row of a dense closure one of the first middle points will do; joined, all are gone through."""
     n, found = 150, {}
     edges = [(x, (x + k) % n) for x in range(n) for k in (*range(1, n // 2), n - 1)]
-    for part in (0.0, component_join.LOOKED):
-        monkeypatch.setattr(component_join, "LOOKED", part)
+    for part in (0.0, variant_plans.LOOKED):
+        monkeypatch.setattr(variant_plans, "LOOKED", part)
         db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- e(x, y), t(y, z).")
         db.load("e", edges)
         db.evaluate()
@@ -150,8 +150,8 @@ def test_where_few_rows_are_there_looks_take_no_more_steps_than_a_join(monkeypat
     middle = np.arange(4_000)
     edges = [np.stack([x, 1_000 + y]), np.stack([1_000 + middle, 5_000 + middle])]
     steps = []
-    for part in (component_join.LOOKED, 0.0):
-        monkeypatch.setattr(component_join, "LOOKED", part)
+    for part in (variant_plans.LOOKED, 0.0):
+        monkeypatch.setattr(variant_plans, "LOOKED", part)
         db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- e(x, y), t(y, z).")
         db.load("e", np.concatenate(edges, axis=1).T)
         db.evaluate()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.recursion import component_join, fixpoint
+from lftj.recursion import fixpoint, variant_plans
 from lftj.recursion.fixpoint import Fixpoint
 from lftj.recursion.variants import CHANGED
 from tests.conftest import JIT
@@ -39,7 +39,7 @@ DENSE = [(i, (i * j + 1) % N) for i in range(N) for j in range(1, 8)]
 def test_rows_are_looked_for_where_many_are_there(
     edges: list[tuple[int, int]], looked_for: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(component_join, "LARGE", 4)
+    monkeypatch.setattr(variant_plans, "LARGE", 4)
     monkeypatch.setattr(fixpoint, "LARGE", 4)
     run, looks = Fixpoint.run, list[bool]()
     blocked = set[tuple[bool, ...]]()
@@ -47,7 +47,7 @@ def test_rows_are_looked_for_where_many_are_there(
     def watching(self: Fixpoint, join: Any, over: Any, delta: Any = None, *rest: Any, **options: Any) -> Any:
         looks.append(options.get("look", True))
         rows = run(self, join, over, delta, *rest, **options)
-        if delta is not None and len(delta) >= component_join.LARGE:
+        if delta is not None and len(delta) >= variant_plans.LARGE:
             plans = [join.present, *(join.plan({**over, CHANGED: delta}, look=look) for look in (True, False, True))]
             blocked.add((looks[-1], *(any(depth.negated for depth in plan.depths) for plan in plans)))
         return rows
@@ -66,7 +66,7 @@ def test_rows_are_looked_for_where_many_are_there(
 
 def test_heads_that_are_there_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """By looks, and where there are none by what was stored: both tell the same part."""
-    monkeypatch.setattr(component_join, "LARGE", 1)
+    monkeypatch.setattr(variant_plans, "LARGE", 1)
     monkeypatch.setattr(fixpoint, "LARGE", 1)
     found = []
     for mostly in (2.0, 0.0):
@@ -93,7 +93,7 @@ def test_heads_that_are_there_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_head_that_was_blocked_is_met_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many rows, heads were taken for met that an atom had blocked: what they supported stayed."""
-    monkeypatch.setattr(component_join, "LARGE", 1)
+    monkeypatch.setattr(variant_plans, "LARGE", 1)
     db = lftj.Database(
         ".decl r(x:number, w:number)  .decl s(y:number)  .decl n(x:number, y:number)  .decl e(y:number, z:number)\n"
         "h(y) :- r(x, x), s(y), !n(x, y).\nh(z) :- h(y), e(y, z)."

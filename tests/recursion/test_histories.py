@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from lftj.join import first_key_index
 from lftj.maintain import rounds as following
-from lftj.recursion import closure, component_join, fixpoint, retraction, round_column
+from lftj.recursion import closure, fixpoint, retraction, round_column, variant_plans
 from lftj.store import stored
 from tests.conftest import JIT, examples
 from tests.engine import programs
@@ -45,15 +45,15 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
     # found that support others.
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
     merged = programs.pick(draw, (0.0, round_column.LARGE_PART, 1e9))
-    large, mostly = programs.pick(draw, ((component_join.LARGE, fixpoint.MOSTLY), (1, 2.0), (2, -1.0)))
-    looked = programs.pick(draw, (component_join.LOOKED, 0.0, 1e9))
+    large, mostly = programs.pick(draw, ((variant_plans.LARGE, fixpoint.MOSTLY), (1, 2.0), (2, -1.0)))
+    looked = programs.pick(draw, (variant_plans.LOOKED, 0.0, 1e9))
     # Closures may be run as they are written.
     closed = programs.pick(draw, (closure.right_linear, closure.right_linear, lambda clauses: None))
     with (
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
         mock.patch.object(round_column, "LARGE_PART", merged),
         mock.patch.object(closure, "right_linear", closed),
-        mock.patch.multiple(component_join, LARGE=large, LOOKED=looked),
+        mock.patch.multiple(variant_plans, LARGE=large, LOOKED=looked),
         mock.patch.object(first_key_index, "LEAST", min(first_key_index.LEAST, large)),
         mock.patch.multiple(fixpoint, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
     ):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.recursion.scratch_relation import ScratchRelation
+from lftj.recursion.component_joins import ScratchRelation
 
 
 @pytest.mark.parametrize("rounds", [False, True])

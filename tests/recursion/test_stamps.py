@@ -15,7 +15,7 @@ import pytest
 import lftj
 from lftj.join import first_key_index
 from lftj.join import join_state as cells
-from lftj.recursion import component_join, fixpoint
+from lftj.recursion import component_joins, fixpoint, variant_plans
 from tests.conftest import JIT
 
 CLOSURES = {
@@ -36,11 +36,11 @@ NODES = 90 if JIT else 8
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """All runs are large ones, and all relations may have jump tables; whether each run had two depths in one."""
-    monkeypatch.setattr(component_join, "LARGE", 1)
+    monkeypatch.setattr(variant_plans, "LARGE", 1)
     monkeypatch.setattr(fixpoint, "LARGE", 1)
     monkeypatch.setattr(first_key_index, "LEAST", 1)
     told = list[bool]()
-    heads = component_join.DeltaJoin._heads
+    heads = component_joins.DeltaJoin._heads
 
     def watching(self: Any, evaluator: Any, walk: cells.Walk, *rest: Any) -> Any:
         depths, control = walk.depths, walk.control
@@ -48,7 +48,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         told.append(found and control[cells.EPOCH_DEPTH] < len(depths) - 2)
         return heads(self, evaluator, walk, *rest)
 
-    monkeypatch.setattr(component_join.DeltaJoin, "_heads", watching)
+    monkeypatch.setattr(component_joins.DeltaJoin, "_heads", watching)
     return told
 
 
