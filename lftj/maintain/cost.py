@@ -132,11 +132,12 @@ class HeadCosts:
     `paces`: by strategy and by the size of the change · `evaluated`: the content that a commit made by evaluating
     and keeping nothing · `dear`: nanoseconds for a changed row when following was last not worth it · `steps`: what a
     changed row of each relation is expected to take by deltas and by traces, where both were planned · `why_not`: why
-    derivations cannot be followed (None: not looked at) · `favoured`: the
-    one of them that was turned to ("": none yet) · `regret`: nanoseconds that the one in use took beyond what the other
-    was expected to take; `turns`: how often that was too much · `formulas`: what triggers keep, or why they cannot
-    (None: not looked at) · `body`: under which rules the heads whose maps are one with theirs (maintain/triggers.py) ·
-    `form`: that of their first clause (triggers/one_body.py; None: not worked out).
+    derivations cannot be followed (None: not looked at) · `favoured`: the one of them that was turned to ("": none
+    yet) · `regret`: nanoseconds that the one in use took beyond what the other was expected to take; `turns`: how often
+    that was too much · `formulas`: what triggers keep, or why they cannot (None: not looked at) · `withheld`: why they
+    cannot for now, because of the rows there are ("": they can) · `body`: under which rules the heads whose maps are
+    one with theirs (maintain/triggers.py) · `form`: that of their first clause (triggers/one_body.py; None: not worked
+    out).
     """
 
     heads: Heads
@@ -149,6 +150,7 @@ class HeadCosts:
     regret: float = 0.0
     turns: int = 0
     formulas: ClauseFormulas | ThresholdFormulas | str | None = None
+    withheld: str = ""
     body: tuple[Strata, tuple[Heads, ...]] | None = None
     form: Form | None = None
 

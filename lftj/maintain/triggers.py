@@ -42,6 +42,8 @@ TOO_DEAR = 2.0
 # Steps that a changed row has to be expected to take by deltas for a head to be evaluated by its maps: its join is far
 # dearer than they are.
 FAR_TOO_MANY_BINDINGS = 1_000.0
+# How the reason begins why a head that is to be kept by triggers was not, because of the rows there are.
+NO_MAPS = "its maps cannot be made"
 # Key orders of one relation that would have to be sorted for heads to be evaluated by their maps: sorting one takes as
 # long as filling the maps of all of them does.
 SORTED = 2
@@ -214,9 +216,11 @@ class Triggers:
                 why, costs.body = str(refused.args[0]), (step.state.strata, (heads,))
                 passing = isinstance(refused, NoEvents) and is_threshold(heads)
                 continue
-            step.kept.bodies[tuple(body.members)] = body
+            step.kept.bodies[tuple(body.members)], costs.withheld = body, ""
             return body
-        if not passing:  # a row that is no event may go again, and nothing else follows a threshold
+        if passing:  # a row that is no event may go again, and nothing else follows a threshold
+            costs.withheld = why
+        else:
             costs.formulas = why
         return None
 
@@ -301,7 +305,10 @@ class Triggers:
         if not staged.undefined and is_threshold(heads):
             relations = {**step.after, **staged.relations}
             body = self._made(step, heads, relations, limits)
-            if body is not None:
+            if body is None:
+                costs = step.kept.costs_of(heads)
+                staged.why = f"{NO_MAPS}: {costs.withheld or costs.formulas}"
+            else:
                 done = staged.evaluations.get(heads.clauses[0])
                 staged.strategy, staged.kept = self.name, self._kept(step, heads, body, relations, done)
         return staged

@@ -28,7 +28,7 @@ from lftj.errors import DataError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
 from lftj.maintain.streams import Streams
-from lftj.program.state import State
+from lftj.maintain.triggers import NO_MAPS
 from lftj.results.event_blocks import BLOCK_FORM, BlockReader, BlocksOfRelation
 from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
@@ -142,22 +142,28 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
                 streams.logs[name] = log
         tx._streams = streams
         commit = tx._computed()
-        found = {name: _log_of(streams, commit.state, name) for name in watched}
+        found = {name: _log_of(streams, commit, name) for name in watched}
     schemas = {name: db._evaluator.state.relations[name].schema for name in watched}
     logs = {name: _table(schemas[name], log, db._evaluator.symbols) for name, log in found.items()}
     return AppliedEvents(count, effective, time.perf_counter() - began, tx.delta, tx.stats, logs)
 
 
-def _log_of(streams: Streams, state: State, name: str) -> RowLog:
-    """The rows of `name` that come and go event by event, in the commit to `state`."""
-    by_head, relations = state.strata.by_head, state.relations
+def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
+    """The rows of `name` that come and go event by event, in a commit."""
+    by_head, relations = commit.state.strata.by_head, commit.state.relations
     remedy = f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`'
     try:
         log = streams.of(name, by_head, relations)
-        why = "triggers do not keep it: `db.explain` says how heads follow changes"
-        below = "" if log is not None else streams.unknown(name, by_head, relations)
-        while below.startswith(INTERNAL):
-            below = streams.unknown(below, by_head, relations)
+        why, below = "triggers do not keep it: `db.explain` says how heads follow changes", ""
+        if log is None:
+            below = streams.unknown(name, by_head, relations)
+            parts = [name]
+            while below.startswith(INTERNAL):
+                parts.append(below)
+                below = streams.unknown(below, by_head, relations)
+            if withheld := next(filter(None, (_withheld(commit, part) for part in parts)), ""):
+                why, below = withheld, ""
+                remedy = "take out the rows that forbid it; or leave `watch=` out: `delta` has what all events change"
         if below:
             why = f"it reads `{below}`, which triggers do not keep and which changes at no known event"
             remedy = "watch a count, sum or mean over relations without rules, or over heads that triggers keep"
@@ -166,6 +172,14 @@ def _log_of(streams: Streams, state: State, name: str) -> RowLog:
     if log is not None:
         return log
     raise DataError(f"`{name}` is not known event by event", why=f"{why}; nothing was done", remedy=remedy)
+
+
+def _withheld(commit: Commit, head: str) -> str:
+    """Why triggers, which keep `head` as a rule, could not in this commit, because of the rows there are."""
+    report = commit.reports.get(head)
+    reason = "" if report is None or not isinstance(report.reason, str) else report.reason
+    told = reason.removeprefix(f"{NO_MAPS}: ")
+    return f"triggers cannot follow it for now: {told}" if told != reason else ""
 
 
 def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import lftj
-from lftj.errors import EvaluationError
+from lftj.errors import DataError, EvaluationError
 from lftj.language.thresholds import THRESHOLDS
 from tests.conftest import JIT
 
@@ -214,6 +214,20 @@ def test_triggers_go_on_when_the_negative_value_is_gone(declared: str) -> None:
     assert "triggers" in followed[3]
     log = db.apply([("bids", "insert", [(6, 0, 1, 9)])], watch=["vwap"]).logs["vwap"]
     assert next(iter(db["vwap"]))[0] in log.to_pylist()[-1].values()
+
+
+def test_watching_while_a_negative_value_is_there_says_so() -> None:
+    """It said to have it maintained by triggers, which it was."""
+    db = lftj.Database(BOOK)
+    db.rules(RULES["vwap"], maintain={"vwap": "triggers"})
+    for events in [[(1, 0, 5, 5), (2, 0, -1, 6)], [(3, 0, 2, 7)]]:
+        with pytest.raises(DataError, match="triggers cannot follow it for now: it adds negative numbers") as told:
+            db.apply([("bids", "insert", events)], watch=["vwap"])
+        assert "maintain=" not in str(told.value)
+        db.apply([("bids", "insert", events)])
+    db.apply([("bids", "delete", [(2, 0, -1, 6)])])
+    done = db.apply([("bids", "insert", [(4, 0, 3, 8)])], watch=["vwap"])
+    assert [tuple(row.values()) for row in done.logs["vwap"].to_pylist()] == [(0, 14, -1), (0, 24, 1)]
 
 
 def test_one_that_reads_a_relation_twice_is_explained() -> None:
