@@ -21,7 +21,7 @@ from lftj.language.clause import Value
 from lftj.language.options import TRIGGERS
 from lftj.language.thresholds import THRESHOLDS
 from lftj.maintain.body_maps import BodyMaps, EventRun
-from lftj.maintain.cost import ANEW, EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, ORDERED, RebuildCost
+from lftj.maintain.cost import ANEW, EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, GIVEN_UP, ORDERED, RebuildCost
 from lftj.maintain.derivations import DECLARED
 from lftj.maintain.report import CostComparison, Reason, RowCount, RuleWork
 from lftj.maintain.step import Step
@@ -147,6 +147,7 @@ class KeptTriggers:
         anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
         for name, many in self.orders:
             anew += ORDERED * many * len(step.changes[name].kinds) if name in step.changes else 0.0
+        anew = max(anew, GIVEN_UP * self.body.filled_in)
         return Cost(CostComparison(rows, following, anew))
 
     def steps_per_event(self) -> float:

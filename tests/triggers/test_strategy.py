@@ -400,3 +400,21 @@ def test_a_join_that_becomes_empty_is_evaluated() -> None:
         assert tx.stats["total"]["steps"] < 100_000
         change(db, ("insert", "a", sorted(a)))
         change(db, ("insert", "b", [(-9, 500)]))
+
+
+@pytest.mark.parametrize("filled_in", [0.0, 1e9])
+def test_maps_that_took_long_are_not_given_up_for_a_little(filled_in: float) -> None:
+    """Evaluating one key takes less than following 1,000 rows; but the next row would have all of them filled again."""
+    db = lftj.Database(".decl e(y:number, x:number)  .decl f(y:number)  h[y] = sum x : { f(y), e(y, x) }.")
+    db.load("e", [(i % 200, i) for i in range(4_000)])
+    db.load("f", [(3,)])
+    assert len(db["h"]) == 1
+    for x in (4_000, 4_001):
+        with db.transaction() as tx:
+            tx.insert("e", [(3, x)])
+    db._kept.heads["@h.1"].body.filled_in = filled_in  # type: ignore[attr-defined]
+    with db.transaction() as tx:
+        tx.insert("e", [(i % 200, i) for i in range(5_000, 6_000)])
+    assert (strategy_of(tx, "h") == "triggers") == (filled_in > 0)
+    values = [*range(4_000), *range(5_000, 6_000)]
+    assert list(db["h"]) == [(3, sum(x for x in values if x % 200 == 3) + 8_001)]
