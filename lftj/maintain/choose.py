@@ -15,7 +15,7 @@ from lftj.join.run import Limits
 from lftj.language.options import VALUES
 from lftj.maintain.alias import Alias
 from lftj.maintain.by_partition import ByPartition
-from lftj.maintain.cost import FARTHEST, LOATH, MANY
+from lftj.maintain.cost import FARTHEST, LOATH, MANY, following
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
 from lftj.maintain.first import First
@@ -77,7 +77,9 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
             why = str(declined)
     staged = named(name).prepare(step, heads, why, limits)
     if staged.kept is None:
-        step.kept.costs_of(heads).evaluated = weakref.ref(staged.relations[heads.name].content)
+        costs = step.kept.costs_of(heads)
+        costs.evaluated = weakref.ref(staged.relations[heads.name].content)
+        costs.anew = costs.anew[1], sum(done.cpu for done in staged.evaluations.values())
     return staged
 
 
@@ -85,7 +87,10 @@ def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, estimated: Cost
     """Following the change took so many nanoseconds."""
     costs = step.kept.costs_of(heads)
     costs.learn(kept.strategy, estimated, took)
-    if isinstance(kept, KeptDerivations) and costs.regrets(kept.strategy, step.changes, estimated):
+    if not isinstance(kept, KeptDerivations):
+        return
+    priced = following(estimated.rows, staged.steps, 0, by_delta=kept.by_delta)
+    if costs.regrets(kept.strategy, step.changes, estimated, priced):
         staged.kept = None
         costs.evaluated = weakref.ref(staged.relations[heads.name].content)
 

@@ -134,7 +134,8 @@ class HeadCosts:
     """What is known of the costs of maintaining `heads` beside estimates; it outlives what is kept of them.
 
     `paces`: by strategy and by the size of the change · `evaluated`: the content that a commit made by evaluating
-    and keeping nothing · `dear`: nanoseconds for a changed row when following was last not worth it · `steps`: what a
+    and keeping nothing · `anew`: nanoseconds that the last two such took (0: there was none), of which one may have
+    compiled kernels · `dear`: nanoseconds for a changed row when following was last not worth it · `steps`: what a
     changed row of each relation is expected to take by deltas and by traces, where both were planned · `why_not`: why
     derivations cannot be followed (None: not looked at) · `favoured`: the one of them that was turned to ("": none
     yet) · `regret`: nanoseconds that the one in use took beyond what the other was expected to take; `turns`: how often
@@ -147,6 +148,7 @@ class HeadCosts:
     heads: Heads
     paces: dict[str, dict[int, Pace]] = field(default_factory=dict)
     evaluated: weakref.ref[Version] | None = None
+    anew: tuple[float, float] = (0.0, 0.0)
     dear: float = 0.0
     steps: dict[str, Mapping[str, float]] = field(default_factory=dict)
     why_not: str | None = None
@@ -166,8 +168,10 @@ class HeadCosts:
         return min([UNTRIED, *(pace.ratio for pace in known.values())])
 
     def corrected(self, strategy: str, compared: CostComparison) -> CostComparison:
-        """The comparison with what following took before."""
-        return compared._replace(following=compared.following * self.pace(strategy, compared.rows))
+        """The comparison with what following took before; and evaluating, in another order than was recorded."""
+        pace, self.anew = self.pace(strategy, compared.rows), (self.anew[0] * FORGOTTEN, self.anew[1] * FORGOTTEN)
+        measured = min(*self.anew, FARTHEST * compared.anew)
+        return CostComparison(compared.rows, compared.following * pace, max(compared.anew, measured))
 
     def learn(self, strategy: str, compared: CostComparison, took: float) -> None:
         """Following a change took so many nanoseconds; `compared`: as it was estimated, uncorrected."""
@@ -179,10 +183,12 @@ class HeadCosts:
         else:
             known[size] = Pace(ratio)
 
-    def regrets(self, strategy: str, changes: Mapping[str, Change], compared: CostComparison) -> bool:
+    def regrets(self, strategy: str, changes: Mapping[str, Change], compared: CostComparison, priced: float) -> bool:
         """Whether the other of deltas and traces is turned to, now that `changes` were followed.
 
-        Each time it takes twice as much regret, so that a head does not turn to and fro.
+        `priced`: what the steps that they took are priced at. What is beyond that is the upkeep of key orders, or a
+        slow machine, and is expected of the other, too, as long as it was not tried. Each time it takes twice as much
+        regret, so that a head does not turn to and fro.
         """
         other = OTHER[strategy]
         steps = self.steps.get(other)
@@ -190,8 +196,11 @@ class HeadCosts:
             return False
         expected = sum([len(change.kinds) * steps.get(name, 0.0) for name, change in changes.items()])
         instead = following(compared.rows, expected, 0, by_delta=other == "delta")
-        instead *= KNOWN * self.pace(other, compared.rows) if other in self.paces else DOUBTED
         took = compared.following * self.pace(strategy, compared.rows)  # not of this one change, which may be the first
+        if other in self.paces:
+            instead *= KNOWN * self.pace(other, compared.rows)
+        else:
+            instead, took = DOUBTED * instead, min(took, priced)
         self.regret = max(0.0, self.regret + took - instead)
         if self.regret < PREPARING * compared.anew * 2.0**self.turns:
             return False
