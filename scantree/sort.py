@@ -270,43 +270,75 @@ def _unpacked(packed: Packed, low: Column, bits: Column) -> Rows:
     return rows
 
 
-def sorting(keys: Rows) -> tuple[Column, bool]:
-    """(the order int64[n] that sorts rows by `keys` int64[k, n], whether some are equal), n > 0.
+def _packed_order(columns: Rows, by: Column, low: Column, bits: Column) -> tuple[Column, npt.NDArray[np.bool_]]:
+    """(the order int64[n] of rows `columns` int64[k, n], n > 0, by columns `by`, whether each is like the one before).
 
-    Equal ones keep the order they are given in.
+    The latter bool[n + 1]. A key, of `bits` in each column, counted from `low`, and the place of a row fit into 64 bits
+    together. Equal ones keep the order they are given in.
     """
-    n = keys.shape[1]
-    if n < FEW:
-        order = np.empty(n, np.int64)
-        return order, bool(order_few(keys, order))
-    low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    _ranges(keys, low, high)
-    bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
+    n = columns.shape[1]
     # Each has its place in the lowest bits: sorting them is several times faster than an argsort.
     place = (n - 1).bit_length()
-    first = sum(width <= 64 - place for width in accumulate(bits))
     packed = words_for(n)
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
-        _pack(keys[:first], np.arange(first), low[:first], np.array(bits[:first], np.int64), packed)
+        _pack(columns, by, low, bits, packed)
     packed <<= np.uint64(place)
     packed |= np.arange(n, dtype=np.uint64)
-    sort_words(packed, place + sum(bits[:first]), rising=place)
-    alike = np.zeros(n + 1, np.bool_)  # whether a row is like the one before it, as far as it was packed
+    sort_words(packed, place + int(bits.sum()), rising=place)
+    alike = np.zeros(n + 1, np.bool_)
     _alike(packed, place, alike)
     packed &= np.uint64((1 << place) - 1)
-    order, repeats = packed.astype(np.int64), bool(alike.any())  # the words are the next call's
-    if first == len(keys) or not repeats:
-        return order, repeats
-    # Only those are sorted by the other columns that the first ones leave alike: of wide rows mostly few.
+    return packed.astype(np.int64), alike  # the words are the next call's
+
+
+def sorting(keys: Rows, by: Sequence[int] = ()) -> tuple[Column, bool]:
+    """(the order int64[n] that sorts rows by `keys` int64[k, n], whether some are equal), n > 0.
+
+    Equal ones keep the order they are given in. `by`: all columns, in the order in which they count; as they are
+    without. As many of them as fit into a word are sorted by at a time, and only rows that are alike so far are by the
+    next ones: of wide rows these are mostly few, and the last columns of others are never looked at.
+    """
+    n, columns = keys.shape[1], np.array(by or range(len(keys)), np.int64)
+    if n < FEW:
+        order = np.empty(n, np.int64)
+        return order, bool(order_few(np.ascontiguousarray(keys[columns]) if by else keys, order))
+    low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    _ranges(keys, low, high)
+    low, high = low[columns], high[columns]
+    widths = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
+    bits, done = np.array(widths, np.int64), _that_fit(widths, 64 - (n - 1).bit_length())
+    order, alike = _packed_order(keys, columns[:done], low[:done], bits[:done])
     tied = np.flatnonzero(alike[:-1] | alike[1:])
-    runs, rest = np.cumsum(~alike[tied]), np.ascontiguousarray(keys[first:, order[tied]])
-    if first and int(runs[-1]).bit_length() + bits[first] + len(tied).bit_length() <= 64:
-        within, repeats = sorting(np.concatenate([runs[None], rest]))
-    else:
-        within = np.lexsort([*rest[::-1], runs])
-        repeats = bool((np.diff(runs[within]) == 0)[(np.diff(rest[:, within]) == 0).all(axis=0)].any())
-    order[tied] = order[tied[within]]
-    return order, repeats
+    same = alike[:-1][tied]  # whether each is like the one before it, as far as was sorted by
+    while done < len(columns) and len(tied):
+        rows, runs = order[tied], np.cumsum(~same)
+        number = int(runs[-1]).bit_length()
+        fit = _that_fit(widths[done:], 64 - number - (len(tied) - 1).bit_length())
+        if fit:
+            some = slice(done, done + fit)
+            part = np.empty((1 + fit, len(tied)), np.int64)
+            part[0] = runs
+            for c, column in enumerate(columns[some].tolist(), 1):
+                keys[column].take(rows, out=part[c], mode="clip")
+            least, each = np.append(0, low[some]), np.append(number, bits[some])
+            within, alike = _packed_order(part, np.arange(1 + fit), least, each)
+            same = alike[:-1]
+        else:
+            fit, column = 1, keys[columns[done]].take(rows)
+            within = np.lexsort([column, runs])
+            runs, column = runs[within], column[within]
+            same = np.zeros(len(tied), np.bool_)
+            same[1:] = (runs[1:] == runs[:-1]) & (column[1:] == column[:-1])
+        order[tied], done = rows[within], done + fit
+        left = same.copy()
+        left[:-1] |= same[1:]
+        tied, same = tied[left], same[left]
+    return order, bool(len(tied))
+
+
+def _that_fit(widths: Sequence[int], room: int) -> int:
+    """How many of the first columns, of so many bits, fit into `room` bits together."""
+    return sum(width <= room for width in accumulate(widths))
 
 
 def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:

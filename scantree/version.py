@@ -73,6 +73,8 @@ class Delta(NamedTuple):
 
 
 _INT64, _INT8 = np.dtype(np.int64), np.dtype(np.int8)
+# Rows that are put into another order at a time.
+MOVED_ROWS = 1 << 14
 # Directory pages that are merged at a time.
 MERGED_DIRS = 64
 # What the last columns of rows that have all of them are filled with.
@@ -173,10 +175,22 @@ class Store:
     def reorder(self, version: Version, columns: tuple[int, ...]) -> Version:
         """A fresh version of the keys of `version`, whose store may be another, its columns permuted by `columns`."""
         found = packed_in_order(version, columns) if self.shape.cols == len(columns) else None
-        if found is None:
-            rows = version.columns()
-            return self.build([rows[c] for c in columns], count=rows.shape[1])
-        return self._of_words(*found)
+        if found is not None:
+            return self._of_words(*found)
+        rows = version.columns()
+        n = rows.shape[1]
+        if n < _sort.FEW or self.shape.cols != len(columns):
+            return self.build([rows[c] for c in columns], count=n)
+        order, _ = _sort.sorting(rows, columns)
+        part = np.empty((len(columns), min(n, MOVED_ROWS)), np.int64)
+        with self._laid_out(n) as (made, plan):
+            # Some at a time: all of them once more would be as much memory as the pages. "clip" makes no copy of them.
+            for at in range(0, n, MOVED_ROWS):
+                places = order[at : at + MOVED_ROWS]
+                for c, column in enumerate(columns):
+                    rows[column].take(places, out=part[c, : len(places)], mode="clip")
+                _build.write_rows(self.arena.space, made.root, self.shape, part, 0, len(places), _NO_FILL, plan)
+        return made
 
     @contextmanager
     def _laid_out(self, n: int) -> Iterator[tuple[Version, Words]]:
