@@ -234,6 +234,29 @@ def _reserve(size: int) -> tuple[mmap.mmap, int]:
             size //= 2
 
 
+def reserved(words: int) -> tuple[mmap.mmap, Words]:
+    """Memory for at least `words` words, or as many as are granted: zeros that take memory when they are first written.
+
+    In large pages of the system. What is given back to it by `give_back` is zeros again.
+    """
+    mapping, size = _reserve(min(8 * words, Arena.RESERVE))
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        mapping.madvise(mmap.MADV_HUGEPAGE)
+    return mapping, np.frombuffer(mapping, dtype=np.int64, count=size // 8)
+
+
+def give_back(mapping: mmap.mmap, begin: int, end: int) -> int:
+    """Give the words [begin, end) of reserved memory, which nobody reads, back to the system; how many of them it took.
+
+    These are whole pages of the system.
+    """
+    first, last = -(-8 * begin // mmap.PAGESIZE) * mmap.PAGESIZE, 8 * end // mmap.PAGESIZE * mmap.PAGESIZE
+    if last <= first or not hasattr(mmap, "MADV_DONTNEED"):
+        return 0
+    mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+    return (last - first) // 8
+
+
 class Arena:
     """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved).
 

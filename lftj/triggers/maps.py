@@ -14,6 +14,7 @@ which Ctrl-C is heard.
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, SupportsIndex
 
@@ -28,6 +29,7 @@ from lftj.triggers.algebra import Statement, TriggerProgram
 from lftj.triggers.event_rows import event_rows
 from lftj.triggers.lowered import LoweredProgram, TablePlace
 from lftj.triggers.row_kernel import RowPlan, follow_row, packed_maps, run_packed
+from scantree.memory import give_back, reserved
 from scantree.packed import PackedArguments
 
 Ints = npt.NDArray[np.int64]
@@ -35,6 +37,10 @@ Ints = npt.NDArray[np.int64]
 # Events between two looks at Ctrl-C and limits, and the steps of events that run through many entries: a tenth of a
 # second.
 AT_A_TIME, MOST_STEPS = 20_000, 500_000
+# Tables of so many words lie in reserved memory of so many times as many, where they grow without being moved together:
+# half the time of TPC-H's q5 from nothing, whose maps take 0.5 GB in the end, went into moving them. Words left behind
+# by tables that grew, from which on they are given back to the system.
+RESERVED, AHEAD, LEFT_BEHIND = 1 << 21, 1 << 8, 1 << 20
 
 
 class SumOverflow(EvaluationError):
@@ -67,6 +73,9 @@ class Maps:
     def __init__(self, program: TriggerProgram) -> None:
         self.program, self.lowered = program, LoweredProgram(program)
         self.kinds, self.lost = self.lowered.kinds, False
+        # Where tables lie in reserved memory: that; their top when something was last given back, and all that was.
+        self._mapping: mmap.mmap | None = None
+        self._given = 0, 0
         lowered = self.lowered
         desc, columns = lowered.described()
         heap = np.zeros(o.FREE + lowered.most_values + 1, np.int64)
@@ -107,6 +116,7 @@ class Maps:
             while self._slice(kinds, rows, min(n, int(state[k.EVENT]) + AT_A_TIME), logs=not fills) < n:
                 if look is not None:
                     look(int(state[k.EVENT]))
+            self._give_back()
         except BaseException:
             if fills:
                 self.lost = True
@@ -137,7 +147,7 @@ class Maps:
 
     def replace_tables(self, tables: t.Tables) -> None:
         """Go on from other tables of the same program."""
-        self.tables, self._packed = tables, None
+        self.tables, self._packed, self._mapping = tables, None, None
 
     def _slice(self, kinds: Ints, rows: Ints, upto: int, *, logs: bool) -> int:
         """Go on towards event `upto`, one at least, making room on the way; the number of the next event."""
@@ -249,7 +259,7 @@ class Maps:
 
     def memory(self) -> int:
         """Bytes that the maps take. What was never written of their array is none: the system gives it when it is."""
-        words = int(self.tables.top[0])
+        words = int(self.tables.top[0]) - (0 if self._mapping is None else self._given[1])
         return 8 * words + self.tables.trees.nodes.nbytes + self.work.additions.nbytes + self.work.log.nbytes
 
     def reserve(self, rows: int) -> None:
@@ -273,7 +283,9 @@ class Maps:
         for table in range(len(self.lowered.twins)):
             while missing := t.shrink(self.tables, table, buffer):
                 self._regions(int(missing))
-        if self.tables.top[0] > self.tables.desc[:, t.CAP] @ self.tables.desc[:, t.WIDTH]:
+        if self._mapping is not None:
+            self._give_back()
+        elif self.tables.top[0] > self.tables.desc[:, t.CAP] @ self.tables.desc[:, t.WIDTH]:
             self._regions(0)
         self._packed = None
 
@@ -284,15 +296,34 @@ class Maps:
         # All is new until the last line: Ctrl-C before it leaves the tables as they are.
         old, desc = self.tables.mem, self.tables.desc.copy()
         sizes = desc[:, t.CAP] * desc[:, t.WIDTH]
-        live = int(sizes.sum())
-        mem, at = np.zeros(max(256, live + need + (live + need) // 2), np.int64), 0
+        wanted, at = int(sizes.sum()) + need, 0
+        mapping = None
+        if wanted < RESERVED:
+            mem = np.zeros(max(256, wanted + wanted // 2), np.int64)
+        else:
+            mapping, mem = reserved(max(256, AHEAD * wanted))
+            if len(mem) < wanted:
+                raise MemoryError(f"{8 * wanted:,} bytes needed for maps, {8 * len(mem):,} granted")
         for number, size in enumerate(sizes.tolist()):
             begin = int(desc[number, t.OFF])
             if len(old):
                 mem[at : at + size] = old[begin : begin + size]
             desc[number, t.OFF] = at
             at += size
-        self.tables = self.tables._replace(mem=mem, desc=desc, top=np.array([at], np.int64))
+        tables = self.tables._replace(mem=mem, desc=desc, top=np.array([at], np.int64))
+        self.tables, self._mapping, self._given = tables, mapping, (at, 0)
+
+    def _give_back(self) -> None:
+        """Give back to the system what tables have left behind in reserved memory as they grew, if it is much."""
+        top, (until, _) = int(self.tables.top[0]), self._given
+        if self._mapping is None or top - until < LEFT_BEHIND:
+            return
+        desc, given, end = self.tables.desc, 0, 0
+        ends = desc[:, t.OFF] + desc[:, t.CAP] * desc[:, t.WIDTH]
+        for number in np.argsort(desc[:, t.OFF]).tolist():
+            given += give_back(self._mapping, end, int(desc[number, t.OFF]))
+            end = int(ends[number])
+        self._given = top, given
 
 
 def _slots(entries: float) -> int:

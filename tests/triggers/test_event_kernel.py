@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.language.clause import Apply, Value, Var
+from lftj.triggers import maps as map_memory
 from lftj.triggers.algebra import Add, Cmp, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.maps import Maps, SumOverflow
+from lftj.triggers.table_kernel import CAP, WIDTH
 from lftj.triggers.twins import twins_of
 from tests.conftest import JIT, examples
 from tests.triggers.plain_triggers import view
@@ -57,6 +60,13 @@ def check(maps, rows):
 @examples(EXAMPLES)
 @given(st.lists(queries(), min_size=1, max_size=2), streams(), st.data())
 def test_maps_equal_their_definitions(several, stream, data):
+    in_reserved_memory = {"RESERVED": 0, "AHEAD": data.draw(st.sampled_from([1, 9])), "LEFT_BEHIND": 1}
+    with mock.patch.multiple(map_memory, **in_reserved_memory if data.draw(st.booleans()) else {"LEFT_BEHIND": 1}):
+        follow(several, stream, data)
+
+
+def follow(several, stream, data):
+    """Maps of some queries follow a stream, part by part, some of them taken back in between."""
     maps = Maps(compiled({f"q{i}": query for i, query in enumerate(several)}, RELATIONS))
     rows = {name: Counter() for name in RELATIONS}
     kinds, events = events_of(maps, stream)
@@ -103,6 +113,31 @@ def test_room_follows_the_entries():
     assert contents(maps) == before
     maps.run(*events_of(maps, [(-1, name, row) for _, name, row in stream]))
     assert not any(contents(maps).values())
+
+
+@pytest.mark.jit_only
+def test_what_tables_leave_behind_is_given_back(monkeypatch):
+    """In reserved memory tables grow without all being moved; what a smaller one took is no memory any more."""
+    monkeypatch.setattr(map_memory, "RESERVED", 1 << 8)
+    monkeypatch.setattr(map_memory, "AHEAD", 1 << 12)
+    monkeypatch.setattr(map_memory, "LEFT_BEHIND", 1 << 6)
+    a, b, c = (Var(x, "number") for x in "abc")
+    maps = Maps(compiled({"q": ((a,), Mul((Rel("R", (a, b)), Rel("S", (b, c)), Val(c))))}, RELATIONS))
+    stream = [(1, "R", (i, i % 300)) for i in range(3_000)] + [(1, "S", (i % 300, i)) for i in range(600)]
+    for at in range(0, len(stream), 100):
+        maps.run(*events_of(maps, stream[at : at + 100]))
+    rows = {name: Counter() for name in RELATIONS}
+    for _, name, row in stream:
+        rows[name][row] += 1
+    check(maps, rows)
+    live = int(maps.tables.desc[:, CAP] @ maps.tables.desc[:, WIDTH])
+    assert 8 * live <= maps.memory() - maps.work.log.nbytes - maps.work.additions.nbytes < 8 * live * 1.5
+    assert maps.tables.top[0] > 1.5 * live
+    with pytest.raises(SumOverflow):
+        maps.run(*events_of(maps, [(1, "R", (-1, 5)), (1, "S", (5, 2**63 - 1)), (1, "S", (5, 2**63 - 2))]))
+    check(maps, rows)
+    maps.run(*events_of(maps, [(-1, name, row) for _, name, row in stream]))
+    assert len(maps) == 0
 
 
 @examples(EXAMPLES // 4)
