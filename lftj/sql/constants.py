@@ -43,6 +43,9 @@ def decimal_type(value: Decimal) -> str:
 def number_constant(text: str, node: exp.Expr, source: SqlText) -> ast.Constant:
     """The constant that digits write: a whole number, a decimal, or with an exponent a float."""
     if "e" in text.lower():
+        if text.endswith("."):  # of `1e4.n`: a column of a number, to the parser
+            why, remedy = "nothing stands behind its point", "leave the point out"
+            raise source.error(f"`{text}` is no number", node, why=why, remedy=remedy)
         return ast.Constant(float(text), FLOAT)
     if "." in text:
         value = Decimal(text)

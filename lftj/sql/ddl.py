@@ -46,6 +46,8 @@ def type_name(node: exp.DataType, source: SqlText) -> str:
     kind = node.this
     name = kind.name if hasattr(kind, "name") else str(kind)
     if name == "DECIMAL":
+        if not all(part.name.isdecimal() for part in node.expressions):
+            raise source.unsupported(f"the type `{node.sql('duckdb')}`", node, "write `decimal(18, 2)`")
         digits = [int(part.name) for part in node.expressions] or list(_DECIMAL)
         found = f"decimal({digits[0]},{digits[1] if len(digits) > 1 else 0})"
         if is_type(found):

@@ -22,6 +22,8 @@ def check_complete(statement: exp.Expr, source: SqlText) -> None:
         _check_arguments(node, source)
         if isinstance(node, exp.AggFunc):
             _check_star(node, source)
+        if isinstance(node, _OF_SOMETHING):
+            _some_argument(node, source)
         if type(node) in _CHECKS:
             _CHECKS[type(node)](node, source)
 
@@ -118,6 +120,39 @@ def _check_arguments(node: exp.Expr, source: SqlText) -> None:
         raise source.error(node=node, **too_few_arguments(source.word(node), given))
 
 
+def _some_argument(node: exp.Expr, source: SqlText) -> None:
+    """Refuse `max()`, and `count(distinct)`."""
+    of = node.this
+    if of is None or (isinstance(of, exp.Distinct) and not of.expressions):
+        raise source.error(node=node, **too_few_arguments(source.word(node), 0))
+
+
+def _values(node: exp.Expr, source: SqlText) -> None:
+    for function in node.find_all(exp.AggFunc):
+        if function.find_ancestor(exp.Select, exp.Values) is node:
+            why, remedy = "a row of `values` is of no table, whose rows it could add up", "write a `select` instead"
+            raise source.error(f"`{source.word(function)}` in `values`", function, why=why, remedy=remedy)
+
+
+def _default(node: exp.Expr, source: SqlText) -> None:
+    if isinstance(node.this, exp.Not) and isinstance(node.this.this, exp.Null):
+        why, remedy = "`not null` would be the value", "write `not null`, and `default` with a value if there is one"
+        raise source.error("`default` without a value", node.parent or node, why=why, remedy=remedy)
+
+
+def _distinct(node: exp.Expr, source: SqlText) -> None:
+    on = node.args.get("on")
+    if isinstance(on, exp.Tuple) and not on.expressions:
+        why, remedy = "nothing says which rows are alike", "name columns, or write `distinct` alone"
+        raise source.error("`distinct on` without columns", node.parent or node, why=why, remedy=remedy)
+
+
+def _column(node: exp.Expr, source: SqlText) -> None:
+    if node.args.get("db") is not None:
+        remedy = f"write `{node.args['table'].name}.{node.name}`"
+        raise source.unsupported(f"`{node.sql('duckdb')}`, a column with a schema", node, remedy)
+
+
 def _check_star(node: exp.AggFunc, source: SqlText) -> None:
     """Refuse `*` where a value is meant."""
     inner = node.this
@@ -140,6 +175,11 @@ _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), 2),
     **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff), 3),
 }
+# Those that need one, and of which the parser makes trees without.
+_OF_SOMETHING = (
+    *(exp.Count, exp.Sum, exp.Avg, exp.Max, exp.Min),
+    *(exp.Floor, exp.Ceil, exp.Abs, exp.Date, exp.Timestamp),
+)
 _MOST_BY_NAME = {"date_part": 2, "datepart": 2, "weekday": 1, "suffix": 2, "prefix": 2}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
@@ -154,5 +194,9 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Min: _extreme,
     exp.Substring: _substring,
     exp.Window: check_window,
+    exp.Values: _values,
+    exp.DefaultColumnConstraint: _default,
+    exp.Distinct: _distinct,
+    exp.Column: _column,
     **dict.fromkeys(_COMPARISONS, _comparison),
 }

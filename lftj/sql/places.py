@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
 
 from lftj.errors import Diagnostic, ProgramError, Span
 
@@ -63,7 +64,7 @@ class SqlText:
 
     def call(self, node: exp.Expr) -> str:
         """A function with its arguments as DuckDB writes it, but for the word that it begins with in the text."""
-        shown = node.sql("duckdb").lower()
+        shown = node.sql("duckdb", unsupported_level=ErrorLevel.IGNORE).lower()  # which would be logged
         return re.sub(r"^\w+", self.word(node), shown, count=1) if "start" in node.meta else shown
 
     def behind(self, word: str, node: exp.Expr) -> bool:

@@ -21,6 +21,7 @@ from lftj.sql.cases import Known, Translator, computed, plain, values_of, writte
 from lftj.sql.conversions import NUMBERS, call, shown
 from lftj.sql.places import SqlText
 from lftj.sql.scope import Case
+from lftj.sql.syntax_errors import too_few_arguments
 from lftj.sql.whole_numbers import negated, number
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
@@ -217,6 +218,8 @@ def _position(of: Translator, node: exp.Expr) -> list[Case]:
 
 
 def _replace(of: Translator, node: exp.Expr) -> list[Case]:
+    if node.args.get("replacement") is None:  # behind a comma
+        raise of.scope.source.error(node=node, **too_few_arguments("replace", 2))
     return applied(of, node, _of_text("replace"), [node.this, node.expression, node.args["replacement"]])
 
 

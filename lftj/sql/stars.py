@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
 
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.query_scope import NamedColumn, QueryScope
@@ -28,7 +29,8 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
         star = star_of(node)
         if star is None:
             inner = node.this if isinstance(node, exp.Alias) else node
-            found.append((node.alias_or_name or inner.sql("duckdb").lower(), inner, None))
+            shown = inner.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)  # which would be logged
+            found.append((node.alias_or_name or shown.lower(), inner, None))
             continue
         table = node.table if isinstance(node, exp.Column) else ""
         sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]

@@ -69,6 +69,14 @@ class TruncateStatement:
     __slots__ = ("tables",)
 
     def __init__(self, statement: exp.TruncateTable, catalogue: Catalogue, source: SqlText) -> None:
+        refuse_parts(
+            statement,
+            source,
+            cluster="`truncate` on a cluster",
+            identity="what becomes of numbers that count on in `truncate`",
+            option="`cascade` or `restrict` in `truncate`",
+            partition="a partition in `truncate`",
+        )
         self.tables = [changed_table(node, catalogue, source) for node in statement.expressions]
 
     def carry_out(self, room: Changing, given: Given) -> None:

@@ -78,6 +78,38 @@ PARTS = {
     f"select a from t where {'not ' * 900} a > 1": "<sql>:1:23: error: the statement is nested too deeply",
     f"select 1;\nwith w as (select 1 as a){WITH} select a from w299": "<sql>:2:1: error: the statement is nested",
     "select nullif(a from t": "1:14: error: syntax error: a parenthesis that is never closed",
+    **dict.fromkeys(
+        (
+            "select cast(a as int from t",
+            "select max(a from t",
+            "delete from t where cast(a as int = 3",
+            "update t set a = cast(a as int where id = 1",
+            "insert into t (id, a) values (1, cast('3' as int, 2)",
+            "select extract(year from d from t",
+            "select id from t where a = (select max(a from t)",
+        ),
+        "error: syntax error: a parenthesis that is never closed",
+    ),
+    "select min() from t": "1:8: error: `min` without an argument",
+    "select max() over () from t": "1:8: error: `max` without an argument",
+    "select max() filter (where true) from t": "1:8: error: `max` without an argument",
+    "select count(distinct) from t": "1:8: error: `count` without an argument",
+    "select floor()": "1:1: error: `floor` without an argument",
+    "insert into t (id, a) values (@, 1)": "error: `abs` without an argument",
+    "select replace('a', 'b',)": "1:8: error: `replace` with 2 arguments only",
+    "select date()": "1:8: error: `date` without an argument",
+    "select cast(1.5 as decimal(a, 1))": "1:31: error: not supported yet: the type `DECIMAL(A, 1)`",
+    "create table q (a decimal('x'))": "1:27: error: not supported yet: the type `DECIMAL('x')`",
+    "else": "1:1: error: syntax error at `else`",
+    "else; delete from t": "1:1: error: syntax error at `else`",
+    "select 1e400.n from t": "1:8: error: `1e400.` is no number",
+    "insert into t (id, a) values (7, count(*))": "error: `count` in `values`",
+    "insert into t (id, a) values (7, (select 1) + sum(3))": "error: `sum` in `values`",
+    "create table q (a int, b text default not null)": "1:24: error: `default` without a value",
+    "select distinct on () a from t": "1:1: error: `distinct on` without columns",
+    "truncate t on x": "error: not supported yet: `truncate` on a cluster",
+    "truncate t cascade": "error: not supported yet: `cascade` or `restrict` in `truncate`",
+    "select zz.t.a from t": "1:8: error: not supported yet: `zz.t.a`, a column with a schema",
 }
 # What is parsed, and named by the user's words for it.
 WORDS = {
@@ -125,9 +157,23 @@ def test_what_is_wrong_is_named_with_its_place(sql: str) -> None:
     assert PARTS[sql] in _refusal(sql)
 
 
+def test_the_parser_says_nothing_beside(caplog: pytest.LogCaptureFixture) -> None:
+    """It warned that `STRPOS does not support the occurrence parameter`."""
+    assert "not supported yet: a start of the search" in _refusal("select strpos(b, 'x', 1, 2) from t")
+    assert not caplog.records
+
+
 def _refusal(sql: str) -> str:
     db = lftj.Database()
-    db.sql("create table t (id int primary key, a int, b text, d date)")
+    db.sql("create table t (id int primary key, a int, b text, d date); insert into t values (1, 3, 'x', null)")
+    before = list(db["t"])
+    try:
+        return _raised(db, sql)
+    finally:
+        assert list(db["t"]) == before
+
+
+def _raised(db: lftj.Database, sql: str) -> str:
     with pytest.raises(lftj.ProgramError) as caught:
         db.sql(sql)
     return str(caught.value)
