@@ -52,6 +52,15 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
         )
     names = _Names(query)
     every = {names.key(node) for grouping in groupings for node in grouping}
+    for function in query.find_all(exp.Grouping, exp.GroupingId):
+        other = next((node for node in function.expressions if names.key(node) not in every), None)
+        if other is not None and function.find_ancestor(exp.Select) is query:
+            raise text.error(
+                f"`{text.word(function)}` of `{other.sql('duckdb')}`, by which nothing is grouped",
+                function,
+                why="it tells the columns of `group by` that a row is grouped by from those it is not",
+                remedy="name columns of `group by`",
+            )
     distinct = query.args.get("distinct") is not None
     made: exp.Expr | None = None
     for grouping in groupings:

@@ -133,6 +133,23 @@ def _values(node: exp.Expr, source: SqlText) -> None:
             why, remedy = "a row of `values` is of no table, whose rows it could add up", "write a `select` instead"
             raise source.error(f"`{source.word(function)}` in `values`", function, why=why, remedy=remedy)
 
+    for row in node.expressions:
+        named = next((item for item in row.expressions if isinstance(item, exp.Alias)), None)
+        if named is not None:
+            why, remedy = "a value of a row has no name", "leave the name out, or write the comma before it"
+            raise source.error(f"`{named.alias}` behind a value", named, why=why, remedy=remedy)
+
+
+def _schema(node: exp.Expr, source: SqlText) -> None:
+    """Refuse a list of columns of `insert` or `create view` that says more than their names."""
+    around = node.parent
+    if not isinstance(around, exp.Insert) and not (isinstance(around, exp.Create) and around.args["kind"] == "VIEW"):
+        return
+    more = next((item for item in node.expressions if not isinstance(item, exp.Identifier)), None)
+    if more is not None:
+        why, remedy = "the list says which columns are meant, and nothing else of them", "write their names alone"
+        raise source.error("a list of columns with more than names", more, why=why, remedy=remedy)
+
 
 def _default(node: exp.Expr, source: SqlText) -> None:
     if isinstance(node.this, exp.Not) and isinstance(node.this.this, exp.Null):
@@ -195,6 +212,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Substring: _substring,
     exp.Window: check_window,
     exp.Values: _values,
+    exp.Schema: _schema,
     exp.DefaultColumnConstraint: _default,
     exp.Distinct: _distinct,
     exp.Column: _column,
