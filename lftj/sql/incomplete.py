@@ -143,7 +143,8 @@ def _values(node: exp.Expr, source: SqlText) -> None:
 def _schema(node: exp.Expr, source: SqlText) -> None:
     """Refuse a list of columns of `insert` or `create view` that says more than their names."""
     around = node.parent
-    if not isinstance(around, exp.Insert) and not (isinstance(around, exp.Create) and around.args["kind"] == "VIEW"):
+    of_view = isinstance(around, exp.Create) and around.args.get("kind") == "VIEW"
+    if not (of_view or isinstance(around, exp.Insert)):
         return
     more = next((item for item in node.expressions if not isinstance(item, exp.Identifier)), None)
     if more is not None:

@@ -147,7 +147,8 @@ class Maps:
 
     def replace_tables(self, tables: t.Tables) -> None:
         """Go on from other tables of the same program."""
-        self.tables, self._packed, self._mapping = tables, None, None
+        self._mapping = self._packed = None
+        self.tables = tables
 
     def _slice(self, kinds: Ints, rows: Ints, upto: int, *, logs: bool) -> int:
         """Go on towards event `upto`, one at least, making room on the way; the number of the next event."""
@@ -293,7 +294,8 @@ class Maps:
 
     def _regions(self, need: int) -> None:
         """Move all tables into a larger array that has room for `need` words more, without what they left behind."""
-        # All is new until the last line: Ctrl-C before it leaves the tables as they are.
+        # All is new until the last lines: Ctrl-C before them leaves the tables as they are, and among them only nothing
+        # more is given back.
         old, desc = self.tables.mem, self.tables.desc.copy()
         sizes = desc[:, t.CAP] * desc[:, t.WIDTH]
         wanted, at = int(sizes.sum()) + need, 0
@@ -311,7 +313,9 @@ class Maps:
             desc[number, t.OFF] = at
             at += size
         tables = self.tables._replace(mem=mem, desc=desc, top=np.array([at], np.int64))
-        self.tables, self._mapping, self._given = tables, mapping, (at, 0)
+        self._mapping, self._given = None, (at, 0)
+        self.tables = tables
+        self._mapping = mapping
 
     def _give_back(self) -> None:
         """Give back to the system what tables have left behind in reserved memory as they grew, if it is much."""
