@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from lftj.sql.dialect import CLOSES, OPENS, LftjSql
+from lftj.sql.dialect import LftjSql
 from lftj.sql.incomplete import check_complete
 from lftj.sql.nesting import too_deep
 from lftj.sql.parameters import check_names, left_open, literal, name_of, named_parameters
@@ -68,9 +68,6 @@ def _tree(dialect: LftjSql, source: SqlText, tokens: list[Token]) -> exp.Express
     wrong = about_transactions(source, tokens) or out_of_place(source, tokens)
     if wrong is not None:
         raise wrong
-    if sum((token.token_type in OPENS) - (token.token_type in CLOSES) for token in tokens) > 0:
-        # The parser does without what closes `cast(`, `max(` and others: `delete ... where cast(n as int = 3` went by.
-        raise syntax_error(source, ParseError("Expecting )"), tokens, parses)
     try:
         trees = dialect.parser().parse(tokens, source.text)
         if not trees:  # of `else`, as if there were no statement

@@ -89,10 +89,6 @@ def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], pa
     """The error to raise about a statement that the parser refuses; `parses` tells whether a text is a statement."""
     found = error.errors[0] if error.errors else {}
     word, line, column = found.get("highlight") or "", found.get("line"), found.get("col")
-    unclosed = _unclosed(tokens)
-    if unclosed is not None:
-        what = "a parenthesis that is never closed" if unclosed.text == "(" else "a parenthesis that nothing opened"
-        return refused(f"syntax error: {what}", span_of(source, unclosed), "each `(` has one `)`", _closing(unclosed))
     at = next((i for i, token in enumerate(tokens) if (token.line, token.col) == (line, column)), len(tokens) - 1)
     said = str(found.get("description") or error).strip().rstrip(".")
     wrong = _wrong_number_of_arguments(source, tokens, at, said) or misspelt(source, tokens, at, parses)
@@ -139,7 +135,10 @@ def about_transactions(source: SqlText, tokens: Sequence[Token]) -> ProgramError
 
 
 def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | None:
-    """The error about a comma, or a text, that the parser passes over; None if there is none."""
+    """The error about a comma, a text or a parenthesis that the parser may pass over; None if there is none.
+
+    It does without what closes `cast(`, `max(` and others: `delete from t where cast(a as int = 3` deleted rows.
+    """
     for before, token in pairwise(tokens):
         kinds = before.token_type, token.token_type
         if token.token_type == TokenType.COMMA and before.token_type in _NO_ITEM:
@@ -152,6 +151,10 @@ def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | Non
             why = "two texts are one where they stand on lines of their own, and not beside one another"
             shown = source.text[token.start : token.end + 1]
             return refused(f"syntax error at `{shown}`", span_of(source, token), why, "write `||` between them")
+    alone = _unclosed(tokens)
+    if alone is not None:
+        what = "a parenthesis that is never closed" if alone.text == "(" else "a parenthesis that nothing opened"
+        return refused(f"syntax error: {what}", span_of(source, alone), "each `(` has one `)`", _closing(alone))
     return None
 
 
