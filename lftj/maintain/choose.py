@@ -15,7 +15,7 @@ from lftj.join.run import Limits
 from lftj.language.options import VALUES
 from lftj.maintain.alias import Alias
 from lftj.maintain.by_partition import ByPartition
-from lftj.maintain.cost import FARTHEST, LOATH, MANY, following
+from lftj.maintain.cost import FARTHEST, GIVEN_UP, LOATH, MANY, following
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
 from lftj.maintain.first import First
@@ -124,7 +124,7 @@ def choose(step: Step, heads: Heads) -> tuple[str, Kept | None, Reason, CostComp
     if compared.rows >= MANY:
         estimated = compared
         compared = step.kept.costs_of(heads).corrected(kept.strategy, compared)
-    if compared.following <= LOATH * compared.anew:
+    if compared.following <= max(LOATH * compared.anew, GIVEN_UP * compared.lost):
         return kept.strategy, kept, compared, estimated
     step.kept.costs_of(heads).refuse(kept.strategy, compared)
     return RECOMPUTE.name, None, compared, None

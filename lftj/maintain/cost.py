@@ -168,10 +168,13 @@ class HeadCosts:
         return min([UNTRIED, *(pace.ratio for pace in known.values())])
 
     def corrected(self, strategy: str, compared: CostComparison) -> CostComparison:
-        """The comparison with what following took before; and evaluating, in another order than was recorded."""
+        """The comparison with what following took before; and evaluating, which may be in another order than recorded.
+
+        What evaluating took is forgotten a little each time.
+        """
         pace, self.anew = self.pace(strategy, compared.rows), (self.anew[0] * FORGOTTEN, self.anew[1] * FORGOTTEN)
         measured = min(*self.anew, FARTHEST * compared.anew)
-        return CostComparison(compared.rows, compared.following * pace, max(compared.anew, measured))
+        return compared._replace(following=compared.following * pace, anew=max(compared.anew, measured))
 
     def learn(self, strategy: str, compared: CostComparison, took: float) -> None:
         """Following a change took so many nanoseconds; `compared`: as it was estimated, uncorrected."""

@@ -147,8 +147,8 @@ class KeptTriggers:
         anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
         for name, many in self.orders:
             anew += ORDERED * many * len(step.changes[name].kinds) if name in step.changes else 0.0
-        anew = max(anew, GIVEN_UP * self.body.filled_in)
-        return Cost(CostComparison(rows, following, anew))
+        filled_in = self.body.filled_in
+        return Cost(CostComparison(rows, following, anew, filled_in if GIVEN_UP * filled_in > anew else 0.0))
 
     def steps_per_event(self) -> float:
         """Instructions that a changed row is expected to take: of all heads of the body, this one's part."""

@@ -48,14 +48,30 @@ class Causes(NamedTuple):
 
 
 class CostComparison(NamedTuple):
-    """The nanoseconds that `following` so many changed `rows`, and evaluating `anew`, are estimated to take."""
+    """The nanoseconds that `following` so many changed `rows`, and evaluating `anew`, are estimated to take.
+
+    `lost`: those for filling the maps once more that evaluating would give up (0: they do not count beside the others).
+    """
 
     rows: int
     following: float
     anew: float
+    lost: float = 0.0
 
     def __str__(self) -> str:
-        return f"{_milliseconds(self.following)} for {_rows(self.rows, 'changed ')}, {_milliseconds(self.anew)} anew"
+        anew = f"{_milliseconds(self.anew)} anew"
+        if self.lost:
+            anew += f" and {_milliseconds(self.lost)} for its maps after that"
+        return f"{_milliseconds(self.following)} for {_rows(self.rows, 'changed ')}, {anew}"
+
+
+class Withheld(NamedTuple):
+    """Why maps could not be made for a head that triggers keep: because of the rows there are."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"its maps cannot be made: {self.why}"
 
 
 class RowCount(NamedTuple):
@@ -69,7 +85,7 @@ class RowCount(NamedTuple):
 
 
 # Why a strategy was chosen: in words, or as the numbers that say it.
-Reason = str | CostComparison | RowCount
+Reason = str | CostComparison | RowCount | Withheld
 
 
 class HeadReport(NamedTuple):

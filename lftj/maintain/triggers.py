@@ -22,7 +22,7 @@ from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
 from lftj.maintain.kept_triggers import KeptTriggers, is_threshold
 from lftj.maintain.recompute import RECOMPUTE
-from lftj.maintain.report import Reason, RuleWork, amount, size
+from lftj.maintain.report import Reason, RuleWork, Withheld, amount, size
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Staged
 from lftj.program.evaluation import Evaluation
@@ -42,8 +42,6 @@ TOO_DEAR = 2.0
 # Steps that a changed row has to be expected to take by deltas for a head to be evaluated by its maps: its join is far
 # dearer than they are.
 FAR_TOO_MANY_BINDINGS = 1_000.0
-# How the reason begins why a head that is to be kept by triggers was not, because of the rows there are.
-NO_MAPS = "its maps cannot be made"
 # Key orders of one relation that would have to be sorted for heads to be evaluated by their maps: sorting one takes as
 # long as filling the maps of all of them does.
 SORTED = 2
@@ -307,7 +305,7 @@ class Triggers:
             body = self._made(step, heads, relations, limits)
             if body is None:
                 costs = step.kept.costs_of(heads)
-                staged.why = f"{NO_MAPS}: {costs.withheld or costs.formulas}"
+                staged.why = Withheld(costs.withheld or str(costs.formulas))
             else:
                 done = staged.evaluations.get(heads.clauses[0])
                 staged.strategy, staged.kept = self.name, self._kept(step, heads, body, relations, done)

@@ -27,8 +27,8 @@ from lftj import arguments
 from lftj.errors import DataError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
+from lftj.maintain.report import Withheld
 from lftj.maintain.streams import Streams
-from lftj.maintain.triggers import NO_MAPS
 from lftj.results.event_blocks import BLOCK_FORM, BlockReader, BlocksOfRelation
 from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
@@ -177,9 +177,9 @@ def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
 def _withheld(commit: Commit, head: str) -> str:
     """Why triggers, which keep `head` as a rule, could not in this commit, because of the rows there are."""
     report = commit.reports.get(head)
-    reason = "" if report is None or not isinstance(report.reason, str) else report.reason
-    told = reason.removeprefix(f"{NO_MAPS}: ")
-    return f"triggers cannot follow it for now: {told}" if told != reason else ""
+    if report is None or not isinstance(report.reason, Withheld):
+        return ""
+    return f"triggers cannot follow it for now: {report.reason.why}"
 
 
 def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:

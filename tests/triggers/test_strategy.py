@@ -416,5 +416,8 @@ def test_maps_that_took_long_are_not_given_up_for_a_little(filled_in: float) -> 
     with db.transaction() as tx:
         tx.insert("e", [(i % 200, i) for i in range(5_000, 6_000)])
     assert (strategy_of(tx, "h") == "triggers") == (filled_in > 0)
+    assert ("and about 1,000.0 ms for its maps after that" in tx.stats["heads"]["h"]["parts"]["@h.1"]["why"]) == (
+        filled_in > 0
+    )
     values = [*range(4_000), *range(5_000, 6_000)]
     assert list(db["h"]) == [(3, sum(x for x in values if x % 200 == 3) + 8_001)]
