@@ -18,6 +18,11 @@ from lftj.errors import Diagnostic, ProgramError, Span
 Node = TypeVar("Node", bound=exp.Expr)
 
 
+def as_duckdb(node: exp.Expr) -> str:
+    """An expression as DuckDB writes it; of what this cannot write nothing is logged, as sqlglot would."""
+    return node.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+
+
 def nowhere(node: Node) -> Node:
     """A node that was parsed from another text than the statement's, whose places it must not have."""
     for part in node.walk():
@@ -64,7 +69,7 @@ class SqlText:
 
     def call(self, node: exp.Expr) -> str:
         """A function with its arguments as DuckDB writes it, but for the word that it begins with in the text."""
-        shown = node.sql("duckdb", unsupported_level=ErrorLevel.IGNORE).lower()  # which would be logged
+        shown = as_duckdb(node).lower()
         return re.sub(r"^\w+", self.word(node), shown, count=1) if "start" in node.meta else shown
 
     def behind(self, word: str, node: exp.Expr) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel
 
 from lftj.language.diagnostics import did_you_mean
+from lftj.sql.places import as_duckdb
 from lftj.sql.query_scope import NamedColumn, QueryScope
 from lftj.sql.scope import Case
 
@@ -29,8 +29,7 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
         star = star_of(node)
         if star is None:
             inner = node.this if isinstance(node, exp.Alias) else node
-            shown = inner.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)  # which would be logged
-            found.append((node.alias_or_name or shown.lower(), inner, None))
+            found.append((node.alias_or_name or as_duckdb(inner).lower(), inner, None))
             continue
         table = node.table if isinstance(node, exp.Column) else ""
         sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]
