@@ -7,6 +7,9 @@ The batch is *probed* (probe.py) a few changes ahead of that: an insert of a row
 or an erase of an absent key, is no change at all and touches nothing. The verdict per change is also the exact net
 delta of a relation.
 
+A version of one page that only its maker reads, as that of a round's changed rows, is written again where it lies
+(`overwrite`).
+
 Cost: O(m log n) probes, then one row page and one directory page copied per touched page, and the root: for a single
 row of a million about 4 KB + 2 KB + 4 KB. The structure is a copy-on-write B+-tree of bounded height.
 """

@@ -90,7 +90,7 @@ class Change(NamedTuple):
         return Change(rows.take(order, axis=1), self.kinds[order])
 
     def of_kind(self, kind: int) -> Rows:
-        """The rows of one kind, int64[arity, n] in key order."""
+        """The rows of one kind, int64[arity, n] in key order; not to be written to, as they may be all of them."""
         if len(self.kinds) == 1:
             return self.rows if self.kinds[0] == kind else self.rows[:, :0]
         of_it = self.kinds == kind
