@@ -5,8 +5,8 @@ Files in the order a reader meets them: `memory` (the arena all pages live in), 
 `cursor` (positions, seeks, ranges), `prefix` (rows that begin with given keys), `scan` (folds of runs of rows), `probe`
 and `update` (the next version), `amend` (the same in place, of one that nobody reads any more), `crew` and `parts` (by
 several threads), `locks` (which a process refuses that was forked in the midst), `delta` (what differs between two
-versions), `surgery` (what a change of rows does to their trie),
-`reading` and `version` (the Python face), `filter` (branches that are certainly not there), `intervals` (interval trees
+versions), `surgery` (what a change of rows does to their trie), `reading` and `version` (the Python face), `lagging` (a
+version whose changes wait for a reader), `filter` (branches that are certainly not there), `intervals` (interval trees
 on top of it), `check` (the invariants, executable). `_jit`, `_compile` and `_compiling` make kernels of functions, and
 say so. Knows nothing of rules or joins.
 

@@ -1,11 +1,11 @@
 """Amending: a version that nobody else reads is changed where it lies.
 
 `update` leaves the old version as it was, so a change of one row copies its page. Where the old version is used up by
-what comes after it, as from round to round of a fixpoint, a page that no other version holds may be written to
-instead: rows move within it. A page, or directory page, that others hold too is copied first, once for all rounds. A
-page that runs over is cut in two, and one that would be less than half full shares its rows with the page beside it.
-What does not fit (a page of more than twice its room, a directory page that would run over or be less than half full)
-is left for `update`.
+what comes after it, as from round to round of a fixpoint or where that lags (lagging.py), a page that no other version
+holds may be written to instead: rows move within it. A page, or directory page, that others hold too is copied first,
+once. A page that runs over is cut in two, and one that would be less than half full shares its rows with the page
+beside it. What does not fit (a page of more than twice its room, a directory page that would run over or be less than
+half full) is left for `update`.
 
 Cost: O(m log n) probes as for `update`, and for each touched page the rows behind the first change.
 """

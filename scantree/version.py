@@ -281,7 +281,7 @@ class Version(Reading):
         # By identity: comparing a dtype with a type takes as long as the rest of this together.
         usual = batch.dtype is _INT64 and ops.dtype is _INT8 and batch.flags.carray and ops.flags.carray
         if not usual or not (in_order or len(ops) == 1):
-            batch, ops = _in_key_order(batch, ops, shape.keys)
+            batch, ops = in_key_order(batch, ops, shape.keys)
         m = len(ops)
         verdicts = np.empty(m, np.int8)
         if m == 0:
@@ -308,7 +308,7 @@ class Version(Reading):
             try:
                 root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, False)
                 if root == _update.NO_ROOM:
-                    prepared = self._with_room(m)
+                    prepared = self.room_for(m)
                     root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, True)
                 # Nothing is called from the kernel's end on: no signal comes between.
                 following.root, following._own = root, root != self.root
@@ -318,8 +318,11 @@ class Version(Reading):
                 raise
         return following if following._own else self
 
-    def _with_room(self, m: int) -> UpdateBuffers:
-        """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`."""
+    def room_for(self, m: int) -> UpdateBuffers:
+        """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`.
+
+        The caller holds the arena's lock.
+        """
         store, dirs = self.store, self.dirs
         rows, directories = _buffers.pages_wanted(store.shape, m, dirs, self.pages)
         store.arena.room(*store._sizes(rows, directories, dirs + directories))
@@ -422,7 +425,7 @@ class Version(Reading):
         check_version(self)
 
 
-def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
+def in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
     """The batch sorted by key, one change per key: the last one given."""
     m = len(ops)
     if m > 1 and keys == 0:

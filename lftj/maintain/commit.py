@@ -162,6 +162,9 @@ class Commit:
             if name in left and left[name].schema.constraint:
                 check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
                 break
+        if self._streams is not None:
+            for name in self.changes:
+                left[name].make_room()
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
         self.seconds = time.perf_counter() - started

@@ -34,6 +34,7 @@ from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, Row
 from lftj.triggers.maps import SumOverflow
 from lftj.triggers.row_kernel import FEW, OTHERWISE, RowPlan, RowRelation, net_change
 from lftj.values.symbols import SymbolTable
+from scantree.lagging import update_later
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
@@ -185,7 +186,8 @@ class KeptTriggers:
                 streams.logs[self.head] = partial(self._stream, staged.run.events.numbers)
             content = relation.content
             if len(change.kinds):
-                content, _ = content.update(change.rows, change.kinds, in_order=True)
+                update = Version.update if streams is None else update_later
+                content, _ = update(content, change.rows, change.kinds, in_order=True)
         except (NoEvents, SumOverflow, NoResult) as refused:
             # Where the head has no result, the maps are right: other heads go on from them.
             raise Declined(str(refused.args[0])) from None

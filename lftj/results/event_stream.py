@@ -124,28 +124,34 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
     watched = arguments.names("watch", watch, 'name heads, as in `watch=["vwap"]`') if watch != () else ()
     blocks = arguments.instance("events", events, Iterable, "it is an iterable of blocks of events", BLOCK_FORM)  # type: ignore[type-abstract]
     with db.transaction(timeout=timeout) as tx:
-        for name in watched:
-            tx._relation(name)
-        reader = BlockReader(tx._relation, tx._evaluator.symbols)
-        reader.read(blocks)
-        count, effective = reader.count, 0
-        streams = Streams({}, max(0, count - 1))
-        for name, of_relation in reader.given.items():
-            log, batch = tx._database._guarded(_effective, of_relation)
-            effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
-            tx._add(name, of_relation.relation, batch)
-            if not len(log.kinds):
-                continue
-            if tx._evaluator.state.strata.of(name):
-                streams.moved([name])
-            else:
-                streams.logs[name] = log
-        tx._streams = streams
+        schemas = {name: tx._relation(name).schema for name in watched}
+        count, effective, tx._streams = _taken(tx, blocks)
         commit = tx._computed()
-        found = {name: _log_of(streams, commit, name) for name in watched}
-    schemas = {name: db._evaluator.state.relations[name].schema for name in watched}
+        found = {name: _log_of(tx._streams, commit, name) for name in watched}
+    # The state before is gone by now, unless somebody holds it.
+    for name, relation in db._evaluator.state.relations.items():
+        if name in commit.changes:
+            relation.settle()
     logs = {name: _table(schemas[name], log, db._evaluator.symbols) for name, log in found.items()}
     return AppliedEvents(count, effective, time.perf_counter() - began, tx.delta, tx.stats, logs)
+
+
+def _taken(tx: TakingEvents, blocks: Iterable[Any]) -> tuple[int, int, Streams]:
+    """Take the events of blocks into a transaction: (how many there are, how many are effective, as streams)."""
+    reader = BlockReader(tx._relation, tx._evaluator.symbols)
+    reader.read(blocks)
+    effective, streams = 0, Streams({}, max(0, reader.count - 1))
+    for name, of_relation in reader.given.items():
+        log, batch = tx._database._guarded(_effective, of_relation)
+        effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
+        tx._add(name, of_relation.relation, batch)
+        if not len(log.kinds):
+            continue
+        if tx._evaluator.state.strata.of(name):
+            streams.moved([name])
+        else:
+            streams.logs[name] = log
+    return reader.count, effective, streams
 
 
 def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
@@ -208,7 +214,7 @@ def _effective(given: BlocksOfRelation) -> tuple[RowLog, Batch]:
         kinds, keyed, numbers = (np.concatenate([piece[i] for piece in given.pieces]) for i in (1, 2, 3))
     given.pieces.clear()
     if relation.schema.bag:
-        return _by_copies(relation.facts, rows, kinds, numbers), Batch(rows, rows.shape[1], INSERT, kinds)
+        return _by_copies(relation.facts, rows, kinds, numbers), Batch(rows, rows.shape[1], INSERT, kinds, later=True)
     if not keyed.any():
         return _by_row(relation.facts, rows, kinds, numbers)
     if not keyed.all():
@@ -236,7 +242,7 @@ def _by_row(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.in
     moved = ends[comes[ends] != before[starts]]
     net = np.where(comes[moved], INSERT, ERASE).astype(np.int8)
     log = RowLog(_chosen(rows, kept), kinds[kept], numbers[kept])
-    return log, Batch(_chosen(ordered, moved), len(net), INSERT, net)
+    return log, Batch(_chosen(ordered, moved), len(net), INSERT, net, later=True)
 
 
 def _chosen(rows: Rows, places: Ints) -> Rows:

@@ -38,6 +38,7 @@ from lftj.values.symbols import UNKNOWN
 from lftj.values.type_table import in_dictionary, to_stored
 from lftj.values.value_type import Misfit
 from scantree.consolidate import net_few
+from scantree.lagging import update_later
 from scantree.probe import NOTHING
 from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
 from scantree.version import Changes, Version
@@ -130,12 +131,15 @@ class Batch(NamedTuple):
     """Rows int64[arity, size] in any order, all to be inserted, erased or upserted (`op`); of a bag in that of COPIES.
 
     `kinds` int8[size], INSERT or ERASE, tells rows apart; `op` is INSERT then, or UPSERT where their keys count.
+    `later`: the facts may lag (scantree/lagging.py), as the rows are distinct, those that go are there, and none that
+    comes is. Of a bag that need not be so: copies are counted first.
     """
 
     rows: Rows
     size: int
     op: int
     kinds: Kinds | None = None
+    later: bool = False
 
     def erased(self) -> Rows | None:
         """The rows that are named to be erased; None if there are none."""
@@ -188,11 +192,11 @@ def few_rows(source: Any, schema: Schema, code: Callable[[str], int]) -> Rows | 
 
 def of_bag(schema: Schema, batch: Batch) -> Batch:
     """A batch for a bag: of copies, one each where it says nothing of them, or of upserts that say how many."""
-    rows, size, op, kinds = batch
+    rows, size, op, kinds, later = batch
     if op == COPIES:
         return batch
     if len(rows) < schema.arity:
-        return Batch(with_copies(rows, size, op if kinds is None else kinds), size, COPIES)
+        return Batch(with_copies(rows, size, op if kinds is None else kinds), size, COPIES, later=later)
     if size and int(rows[-1].min()) < (op != UPSERT):
         raise DataError(
             f"`{schema.name}` was to have a row {int(rows[-1].min())} times",
@@ -244,7 +248,7 @@ def _after(facts: Version, run: Sequence[Batch]) -> tuple[Version, Changes]:
         ops = _ONE[first.op]
     else:
         ops = _kinds_of(run, rows.shape[1])
-    return facts.update(rows, ops)
+    return update_later(facts, rows, ops) if first.later and len(run) == 1 else facts.update(rows, ops)
 
 
 def _kinds_of(run: Sequence[Batch], rows: int, op: int = 0) -> Kinds:

@@ -41,6 +41,7 @@ from lftj.store.copies import counted
 from lftj.store.order_stores import ROUNDS, Built, OrderStores, ScanOrder
 from lftj.store.page_folds import PageFolds
 from lftj.values.schema import Schema
+from scantree.lagging import LaggingVersion
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid
 from scantree.sort import permuted
@@ -151,6 +152,19 @@ class StoredRelation:
     def holding(self, content: Version) -> StoredRelation:
         """The same relation with the given content, all of which is facts, and nothing beside it."""
         return self._with(content, content, {self._stores.declared: content}, {}, {})
+
+    def make_room(self) -> None:
+        """Make sure that there is memory for what lags of content and facts. Raises `ArenaFullError`."""
+        for version in (self.content, self.facts):
+            if isinstance(version, LaggingVersion):
+                version.make_room()
+
+    def settle(self) -> None:
+        """Make the changes that content and facts lag by; if memory is gone by now, whoever reads them is told."""
+        for version in (self.content, self.facts):
+            if isinstance(version, LaggingVersion):
+                with suppress(ArenaFullError):
+                    version.settle()
 
     def overwrite(self, rows: Rows) -> bool:
         """Let this relation, that only who made it by `holding` knows of, hold `rows` from now on, if it can.

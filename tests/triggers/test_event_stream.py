@@ -1,7 +1,8 @@
 """Streams of events: `Database.apply` beside one transaction for every event.
 
 Catches: a log that is not the head after each event; events that change nothing and count all the same, or the other
-way round; a stream that a head above misses, or gets in another order; a stream that fails and leaves something behind.
+way round; a stream that a head above misses, or gets in another order; a stream that fails and leaves something behind;
+pages that are written to while a snapshot has them, or copied where nobody has.
 """
 
 from __future__ import annotations
@@ -17,11 +18,23 @@ from hypothesis import given, note
 from hypothesis.strategies import DataObject, data, integers, lists, sampled_from, tuples
 
 import lftj
-from lftj.errors import ArgumentError, DataError, EvaluationError, KeyConflictError, UnknownRelationError
+from lftj.errors import (
+    ArgumentError,
+    DataError,
+    EvaluationError,
+    KeyConflictError,
+    MemoryLimitError,
+    UnknownRelationError,
+)
 from lftj.maintain import body_maps
 from lftj.results import event_blocks
+from scantree import amend
+from scantree.lagging import LaggingVersion
+from scantree.memory import Arena
+from scantree.version import Version
 from tests.conftest import JIT, examples
 from tests.engine import programs
+from tests.injected import Sweep
 
 RULES = """
 .decl o(k:number, d:number, r:number)
@@ -295,3 +308,118 @@ def test_a_head_whose_key_may_be_null_is_known_event_by_event(key: str) -> None:
     assert applied.stats["heads"]["q"]["strategy"] == "alias"
     assert [(row["n"], row["change"]) for row in applied.logs["q"].to_pylist()] == [(2, 1), (2, -1), (7, 1)]
     assert list(db["q"]) == [("a", 7)]
+
+
+def many(db: lftj.Database) -> tuple[list[Block], set[tuple[int, ...]]]:
+    """Events that replace a row in each of many pages of `o`, which they fill; and the rows after them."""
+    rows = [(k, k % 7, k % 5) for k in range(400)]
+    db.load("o", rows)
+    db.load("l", [(k, k % 3, k % 8, "ax") for k in range(400)])
+    db.evaluate()
+    gone = rows[::9]
+    come = [(k, d, r + 1) for k, d, r in gone]
+    return [("o", -1, gone), ("o", 1, come)], set(rows) - set(gone) | set(come)
+
+
+def test_a_snapshot_stays_as_it_is_while_a_stream_replaces_rows() -> None:
+    db = made()
+    events, after = many(db)
+    before = {name: set(db[name]) for name in ("o", *HEADS)}
+    rows = iter(db["o"])
+    first = next(rows)
+    shot = db.snapshot()
+    db.apply(events)
+    assert {name: set(shot[name]) for name in before} == before
+    assert {first, *rows} == before["o"]
+    assert set(db["o"]) == after
+    plain = made()
+    plain.load("o", after)
+    plain.load("l", db["l"])
+    assert all(set(db[head]) == set(plain[head]) for head in HEADS)
+
+
+def test_pages_of_facts_that_nobody_else_has_are_written_to() -> None:
+    """Nothing of a commit holds the state before once it is over, nor do reports or maps."""
+    db = made()
+    events, after = many(db)
+    relation = db._evaluator.state.relations["o"]
+    root, _ = relation.facts.root, db.apply([("o", 1, [(0, 0, 9)])])
+    del relation
+    assert db._evaluator.state.relations["o"].facts.root != root  # one row: its page is copied
+    root = db._evaluator.state.relations["o"].facts.root
+    done = db.apply(events)
+    assert db._evaluator.state.relations["o"].facts.root == root
+    assert set(db["o"]) == after | {(0, 0, 9)}
+    assert len(done.delta["o"].inserted) == len(done.delta["o"].erased) == 45
+
+
+def test_an_interruption_once_a_stream_is_published_leaves_it_published() -> None:
+    db = made()
+    events, after = many(db)
+    db.apply([("o", 1, [(0, 0, 8)])])
+    after.add((0, 0, 8))
+    settle = LaggingVersion.settle
+
+    def interrupted(version: LaggingVersion) -> None:
+        settle(version)
+        if len(version) == len(after):
+            raise KeyboardInterrupt  # that of the facts, which nothing reads before they are published
+
+    with patch.object(LaggingVersion, "settle", interrupted), pytest.raises(KeyboardInterrupt):
+        db.apply(events)
+    assert set(db["o"]) == after
+    db.apply([("o", 1, [(0, 0, 9)])])
+    assert set(db["o"]) == after | {(0, 0, 9)}
+
+
+def test_a_stream_without_memory_changes_nothing() -> None:
+    db = made()
+    events, after = many(db)
+    arena, before = db._evaluator.arena, {name: set(db[name]) for name in ("o", *HEADS)}
+    for room in range(0, 1 << 21, 1 << 14):
+        arena.limit = arena.used + room
+        try:
+            db.apply(events)
+        except MemoryLimitError:
+            arena.limit = None
+            assert {name: set(db[name]) for name in before} == before
+        else:
+            break
+    assert room
+    arena.limit = None
+    assert set(db["o"]) == after
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Version, "update"), (Arena, "room"), (amend, "amend_pages"), (LaggingVersion, "settle")]
+)
+def test_a_stream_that_fails_is_done_or_is_not(owner: Any, name: str, after: bool) -> None:
+    db = made()
+    events, _ = many(db)
+    db.apply([("o", 1, [(0, 0, 8)])])
+    sweep, errors = Sweep(owner, name, after=after), (KeyboardInterrupt(), RuntimeError("bug"))
+    back = [(name, -op, rows) for name, op, rows in reversed(events)]
+    names, number, failed = ("o", "l", "f", *HEADS, "high"), 0, True
+    states = [{name: set(db[name]) for name in names}]
+    plain = made()
+    many(plain)
+    plain.apply([("o", 1, [(0, 0, 8)])])
+    plain.apply(events)
+    states.append({name: set(plain[name]) for name in names})
+    done = False
+    while failed:
+        number, failed = number + 1, False
+        with pytest.MonkeyPatch.context() as patching:
+            sweep.inject(patching, errors[number % 2])
+            try:
+                db.apply(back if done else events)
+            except (KeyboardInterrupt, RuntimeError) as error:
+                failed, error.__traceback__ = True, None
+        shown = {name: set(db[name]) for name in names}
+        assert shown == states[done] or shown == states[not done]
+        assert failed or shown != states[done]
+        done = shown == states[True]
+        for relation in db._evaluator.state.relations.values():
+            relation.content.check()
+    assert number > 2

@@ -1,0 +1,91 @@
+"""Lagging versions: a version and changes of it that are known to be effective, made when somebody first reads it.
+
+A stream of events changes a few rows in each of many pages, and `update` copies all of these, since the version before
+is to stay. Mostly nobody needs it any more once the next one is published, and nobody reads the next one before that:
+what follows from the events follows from these alone. So the changes wait until the version before is held by nothing
+but the next, and are then made in its pages (amend.py). Where somebody reads the next version earlier, or holds the one
+before, `update` makes it as ever.
+
+Who holds a version is told by the interpreter's count of references. So whatever reads a version's root has to hold the
+version as well, which all readers do.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree import amend as _amend
+from scantree import parts as _parts
+from scantree.probe import ERASED, INSERTED
+from scantree.version import Changes, Rows, Version, in_key_order
+
+# Fewer changes are made at once: their pages are copied in less time than it takes to let them wait.
+LEAST = 64
+# The references to the version before when nobody else has it: that of the changes that wait, and two of the call.
+OWN = 3
+
+
+class LaggingVersion(Version):
+    """A version whose changes may still have to be made; it has no root until then.
+
+    It may be interrupted between making them and taking over the root: as every change is made again then, which does
+    nothing where it was made before, the rows are right.
+    """
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self, before: Version, batch: Rows, ops: npt.NDArray[np.int8]) -> None:
+        self.store, self._own, self.edition = before.store, False, 0
+        self._rows = len(before) + int(ops.sum(dtype=np.int64))
+        self._waiting: tuple[Version, Rows, npt.NDArray[np.int8]] | None = (before, batch, ops)
+
+    def __getattr__(self, name: str) -> int:
+        # Only what is not set is asked for here: the root, before the changes are made.
+        if name != "root":
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        self.settle()
+        return self.root
+
+    def make_room(self) -> None:
+        """Make sure that there is memory for the changes, if they wait; raises `ArenaFullError`."""
+        with self.store.arena.lock:
+            if self._waiting is not None:
+                self._waiting[0].room_for(len(self._waiting[2]))
+
+    def settle(self) -> None:
+        """Make the changes, if they wait: in the version before if nobody else has it. Raises `ArenaFullError`."""
+        store = self.store
+        with store.arena.lock:
+            if self._waiting is None:
+                return
+            before, batch, ops = self._waiting
+            if getrefcount(before) <= OWN:
+                verdicts = np.empty(len(ops), np.int8)
+                left = _amend.amend_pages(store, before.root, batch, ops, verdicts)
+                store.arena.touched += len(ops) - left
+                rest = verdicts == _amend.LEFT
+                batch, ops = np.compress(rest, batch, axis=1), ops[rest]
+            following, _ = before.update(batch, ops, in_order=True)
+            # Nothing is called from here on: no signal comes between.
+            following._own, self.root, self._own, self._waiting = False, following.root, True, None
+
+
+def update_later(
+    version: Version, batch: Rows, ops: npt.NDArray[np.int8], *, in_order: bool = False
+) -> tuple[Version, Changes]:
+    """The version after `batch` int64[cols, m] is applied, all of which is effective; as by `Version.update`.
+
+    `ops` int8[m]: 1 inserts a row that is not there, -1 erases one that is. The keys are distinct, and `in_order` or
+    in any. Many changes lag. Raises `ArenaFullError`.
+    """
+    store, m = version.store, len(ops)
+    if m < LEAST or store.shape.folds or (m >= _parts.LEAST and store.arena.crew is not None):
+        return version.update(batch, ops, in_order=in_order)
+    if not in_order:
+        batch, ops = in_key_order(batch, ops, store.shape.keys)
+    lagging = LaggingVersion(version, batch, ops)
+    lagging.make_room()
+    return lagging, Changes(batch, np.where(ops > 0, INSERTED, ERASED).astype(np.int8))
