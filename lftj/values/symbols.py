@@ -48,6 +48,8 @@ FEW = 64
 # Rows up to which a staged column stays as it is: finding its distinct texts takes longer than interning all of them.
 # And texts that become an array at a time.
 SHORT = 20_000
+# Rows of a longer one that are looked at first.
+SAMPLED = 1_000
 
 
 class StagedTexts(NamedTuple):
@@ -350,7 +352,20 @@ def stage(values: Any) -> StagedTexts:
     if pa.types.is_dictionary(values.type):
         return _stage_dictionary(values)
     texts = values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
-    return StagedTexts(None, texts) if len(texts) <= SHORT else _reduced(texts)
+    return StagedTexts(None, texts) if len(texts) <= SHORT or _mostly_distinct(texts) else _reduced(texts)
+
+
+def _mostly_distinct(texts: pa.Array) -> bool:
+    """Whether a text comes less than twice, as far as a sample tells: interning all takes as long as finding that out.
+
+    Of k rows, drawn from n of which each text has r, about k^2 (r - 1) / 2n have a text that was drawn before.
+    """
+    import pyarrow.compute as pc
+
+    n = len(texts)
+    sample = texts.take(arrow_arrays.numbers(np.arange(0, n, max(1, n // SAMPLED))))
+    repeated = len(sample) - pc.count_distinct(sample).as_py()
+    return bool(2 * repeated * n < len(sample) ** 2)
 
 
 def _reduced(texts: pa.Array) -> StagedTexts:

@@ -128,6 +128,17 @@ def test_short_columns_are_interned_as_they_are_and_long_ones_by_their_distinct_
     assert table.encode(["c", "a", "b", "a", "c"]).tolist() == [2, 1, 0, 1, 2]
 
 
+@pytest.mark.parametrize(("distinct", "reduced"), [(20, True), (400, True), (999, False), (1_000, False)])
+def test_long_columns_of_mostly_distinct_texts_are_interned_as_they_are(monkeypatch, distinct: int, reduced: bool):
+    """Whether every tenth row has a text that came before tells."""
+    monkeypatch.setattr(module, "SHORT", 4)
+    monkeypatch.setattr(module, "SAMPLED", 100)
+    rows = random.Random(1).sample([f"text {i % distinct}" for i in range(1_000)], 1_000)
+    assert (stage(rows).indices is not None) == reduced
+    table, known = SymbolTable(), dict[str, int]()
+    assert table.encode(rows).tolist() == [known.setdefault(text, len(known)) for text in rows]
+
+
 def test_kernels_are_compiled_for_read_only_arrays_alone() -> None:
     """As most of Arrow's are; those made of Python's buffers are not, and compiled everything once more."""
     whole = array(["a", "bc"])
