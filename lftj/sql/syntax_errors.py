@@ -135,9 +135,10 @@ def about_transactions(source: SqlText, tokens: Sequence[Token]) -> ProgramError
 
 
 def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | None:
-    """The error about a comma, a text or a parenthesis that the parser may pass over; None if there is none.
+    """The error about something that the parser may pass over, or take for something else; None if there is none.
 
-    It does without what closes `cast(`, `max(` and others: `delete from t where cast(a as int = 3` deleted rows.
+    It does without what closes `cast(`, `max(` and others: `delete from t where cast(a as int = 3` deleted rows. And
+    `!` is `not` to it, where DuckDB takes `a ! in (1)` for a factorial.
     """
     for before, token in pairwise(tokens):
         kinds = before.token_type, token.token_type
@@ -151,6 +152,17 @@ def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | Non
             why = "two texts are one where they stand on lines of their own, and not beside one another"
             shown = source.text[token.start : token.end + 1]
             return refused(f"syntax error at `{shown}`", span_of(source, token), why, "write `||` between them")
+        if token.token_type == TokenType.NOT and token.text == "!" and source.text[token.end + 1 :][:1] != "~":
+            why = "it only has a meaning in `!=`"
+            return refused("syntax error at `!`", span_of(source, token), why, "write `not`, or `<>`")
+        if kinds == (TokenType.OR, TokenType.INTO):
+            why = "`insert or` goes on with what is to be done with a row whose key is there"
+            remedy = "write `insert into`, `insert or replace into` or `insert or ignore into`"
+            return refused("syntax error at `into`", span_of(source, token), why, remedy)
+    for at, token in enumerate(tokens):
+        if token.token_type == TokenType.UPDATE and _behind_conflict(tokens, at):
+            why = "behind `on conflict` stands `do update` or `do nothing`"
+            return refused("syntax error: `update` without `do`", span_of(source, token), why, "write `do update`")
     alone = _unclosed(tokens)
     if alone is not None:
         what = "a parenthesis that is never closed" if alone.text == "(" else "a parenthesis that nothing opened"
@@ -280,6 +292,13 @@ def _unclosed(tokens: Sequence[Token]) -> Token | None:
                 return token
             opened.pop()
     return opened[-1] if opened else None
+
+
+def _behind_conflict(tokens: Sequence[Token], at: int) -> bool:
+    """Whether `conflict`, or that and its columns in parentheses, stand right before the token `at`."""
+    call = _called(tokens, at - 1) if at > 1 else None
+    before = tokens[at - 1] if call is None else call[0]
+    return at > 1 and before.token_type == TokenType.VAR and before.text.lower() == "conflict"
 
 
 def _closing(token: Token) -> str:
