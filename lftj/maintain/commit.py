@@ -163,7 +163,7 @@ class Commit:
                 check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
                 break
         if self._streams is not None:
-            for name in self.changes:
+            for name in {**changed, **self.changes}:
                 left[name].make_room()
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
