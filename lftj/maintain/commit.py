@@ -225,9 +225,10 @@ class Commit:
             relation = base[name] if program is None or name in base else program.relations[name]
             new, change = applied(relation.facts, batches)
             if new is not relation.facts:
-                if relation.schema.keyed:
+                # Where rows only go, no two are under one key that were not before.
+                if relation.schema.keyed and (inserted := change.of_kind(INSERTED)).shape[1]:
                     self._note_built((name,) if relation.schema.key else ())
-                    check_facts(self._evaluator, relation, new, change.of_kind(INSERTED))
+                    check_facts(self._evaluator, relation, new, inserted)
                 facts[name], changed[name] = new, change
         return facts, changed
 
