@@ -128,10 +128,10 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
         count, effective, tx._streams = _taken(tx, blocks)
         commit = tx._computed()
         found = {name: _log_of(tx._streams, commit, name) for name in watched}
-    # The state before is gone by now, unless somebody holds it.
-    for name, relation in db._evaluator.state.relations.items():
-        if name in commit.changes or name in commit.fact_changes:
-            relation.settle()
+    # The state before is gone by now, unless somebody holds it; and a relation, where another thread drops it.
+    relations = db._evaluator.state.relations
+    for name in {**commit.fact_changes, **commit.changes}.keys() & relations.keys():
+        relations[name].settle()
     logs = {name: _table(schemas[name], log, db._evaluator.symbols) for name, log in found.items()}
     return AppliedEvents(count, effective, time.perf_counter() - began, tx.delta, tx.stats, logs)
 
