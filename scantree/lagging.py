@@ -12,13 +12,15 @@ version as well, which all readers do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from sys import getrefcount
 
 import numpy as np
 import numpy.typing as npt
 
 from scantree import amend as _amend
-from scantree import parts as _parts
+from scantree.memory import Arena, Size
 from scantree.probe import ERASED, INSERTED
 from scantree.version import Changes, Rows, Version, in_key_order
 
@@ -29,10 +31,10 @@ OWN = 3
 
 
 class LaggingVersion(Version):
-    """A version whose changes may still have to be made; it has no root until then.
+    """The version after `before` and `batch` int64[cols, m], in key order, with `ops` int8[m]; as of `update_later`.
 
-    It may be interrupted between making them and taking over the root: as every change is made again then, which does
-    nothing where it was made before, the rows are right.
+    It has no root until the changes are made. It may be interrupted between making them and taking over the root: as
+    every change is made again then, which does nothing where it was made before, the rows are right.
     """
 
     __slots__ = ("_waiting",)
@@ -49,11 +51,9 @@ class LaggingVersion(Version):
         self.settle()
         return self.root
 
-    def make_room(self) -> None:
-        """Make sure that there is memory for the changes, if they wait; raises `ArenaFullError`."""
-        with self.store.arena.lock:
-            if self._waiting is not None:
-                self._waiting[0].room_for(len(self._waiting[2]))
+    def to_be_made(self) -> tuple[Size, ...]:
+        """The pages that the changes may make; none if they do not wait. The caller holds the arena's lock."""
+        return () if self._waiting is None else self._waiting[0].wanted(len(self._waiting[2]))
 
     def settle(self) -> None:
         """Make the changes, if they wait: in the version before if nobody else has it. Raises `ArenaFullError`."""
@@ -62,6 +62,7 @@ class LaggingVersion(Version):
             if self._waiting is None:
                 return
             before, batch, ops = self._waiting
+            # Not by `use_up`, for which an interruption may be the end of the version before.
             if getrefcount(before) <= OWN:
                 verdicts = np.empty(len(ops), np.int8)
                 left = _amend.amend_pages(store, before.root, batch, ops, verdicts)
@@ -73,6 +74,12 @@ class LaggingVersion(Version):
             following._own, self.root, self._own, self._waiting = False, following.root, True, None
 
 
+def make_room(arena: Arena, versions: Iterable[LaggingVersion]) -> None:
+    """Make sure that there is memory for the changes of all these versions together; raises `ArenaFullError`."""
+    with arena.lock:
+        arena.room(*chain.from_iterable(version.to_be_made() for version in dict.fromkeys(versions)))
+
+
 def update_later(
     version: Version, batch: Rows, ops: npt.NDArray[np.int8], *, in_order: bool = False
 ) -> tuple[Version, Changes]:
@@ -82,10 +89,10 @@ def update_later(
     in any. Many changes lag. Raises `ArenaFullError`.
     """
     store, m = version.store, len(ops)
-    if m < LEAST or store.shape.folds or (m >= _parts.LEAST and store.arena.crew is not None):
+    if m < LEAST or not store.amends(m):
         return version.update(batch, ops, in_order=in_order)
     if not in_order:
         batch, ops = in_key_order(batch, ops, store.shape.keys)
     lagging = LaggingVersion(version, batch, ops)
-    lagging.make_room()
+    make_room(store.arena, [lagging])
     return lagging, Changes(batch, np.where(ops > 0, INSERTED, ERASED).astype(np.int8))

@@ -218,6 +218,10 @@ class Store:
             self._prepared = prepared = UpdateBuffers(work, words)
         return prepared
 
+    def amends(self, m: int) -> bool:
+        """Whether `m` changes to a version that is used up are made in place: there is no scan, nor a crew for them."""
+        return not self.shape.folds and (m < _parts.LEAST or self.arena.crew is None)
+
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
         shape = self.shape
@@ -286,7 +290,7 @@ class Version(Reading):
         verdicts = np.empty(m, np.int8)
         if m == 0:
             return self, Changes(batch, verdicts)
-        if use_up and not shape.folds and (m < _parts.LEAST or store.arena.crew is None):
+        if use_up and store.amends(m):
             return self._amended(batch, ops, verdicts)
         return self._next(batch, ops, verdicts), Changes(batch, verdicts)
 
@@ -308,7 +312,7 @@ class Version(Reading):
             try:
                 root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, False)
                 if root == _update.NO_ROOM:
-                    prepared = self.room_for(m)
+                    prepared = self._with_room(m)
                     root = _update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts, True)
                 # Nothing is called from the kernel's end on: no signal comes between.
                 following.root, following._own = root, root != self.root
@@ -318,15 +322,15 @@ class Version(Reading):
                 raise
         return following if following._own else self
 
-    def room_for(self, m: int) -> UpdateBuffers:
-        """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`.
+    def _with_room(self, m: int) -> UpdateBuffers:
+        """What an update of `m` changes writes in, once there is room for what it makes. Raises `ArenaFullError`."""
+        self.store.arena.room(*self.wanted(m))
+        return self.store.prepare(m, self.dirs)
 
-        The caller holds the arena's lock.
-        """
-        store, dirs = self.store, self.dirs
-        rows, directories = _buffers.pages_wanted(store.shape, m, dirs, self.pages)
-        store.arena.room(*store._sizes(rows, directories, dirs + directories))
-        return store.prepare(m, dirs)
+    def wanted(self, m: int) -> tuple[Size, Size, Size]:
+        """The pages that an update of `m` changes may make: what `Arena.room` is asked for."""
+        rows, directories = _buffers.pages_wanted(self.store.shape, m, self.dirs, self.pages)
+        return self.store._sizes(rows, directories, self.dirs + directories)
 
     def _amended(
         self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]

@@ -41,6 +41,7 @@ from lftj.store.change import INSERTED, Batch, Change, applied
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.values.schema import Schema
+from scantree.lagging import make_room
 from scantree.version import Version
 
 Limit = Callable[[str], Limits]
@@ -163,8 +164,8 @@ class Commit:
                 check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
                 break
         if self._streams is not None:
-            for name in {**changed, **self.changes}:
-                left[name].make_room()
+            lagging = [version for name in {**changed, **self.changes} for version in left[name].lagging()]
+            make_room(self._evaluator.arena, lagging)
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
         self.seconds = time.perf_counter() - started

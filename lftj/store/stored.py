@@ -153,18 +153,15 @@ class StoredRelation:
         """The same relation with the given content, all of which is facts, and nothing beside it."""
         return self._with(content, content, {self._stores.declared: content}, {}, {})
 
-    def make_room(self) -> None:
-        """Make sure that there is memory for what lags of content and facts. Raises `ArenaFullError`."""
-        for version in (self.content, self.facts):
-            if isinstance(version, LaggingVersion):
-                version.make_room()
+    def lagging(self) -> list[LaggingVersion]:
+        """Which of content and facts may lag."""
+        return [version for version in (self.content, self.facts) if isinstance(version, LaggingVersion)]
 
     def settle(self) -> None:
         """Make the changes that content and facts lag by; if memory is gone by now, whoever reads them is told."""
-        for version in (self.content, self.facts):
-            if isinstance(version, LaggingVersion):
-                with suppress(ArenaFullError):
-                    version.settle()
+        for version in self.lagging():
+            with suppress(ArenaFullError):
+                version.settle()
 
     def overwrite(self, rows: Rows) -> bool:
         """Let this relation, that only who made it by `holding` knows of, hold `rows` from now on, if it can.
