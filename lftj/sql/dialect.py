@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
+
+from lftj.sql.extensible_parser import extensible_parser
+
+if TYPE_CHECKING:
+    from sqlglot.parsers.duckdb import DuckDBParser
+else:
+    DuckDBParser = extensible_parser()
 
 OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
