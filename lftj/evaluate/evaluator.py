@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -139,18 +139,22 @@ class Evaluator:
             def planned(choice: Choice) -> JoinPlan:
                 return plan_join(body, choice, relations, counting=counting)
 
-            choices = search.ranked() if wanted is None else [search.forced(wanted)]
+            @cache
+            def others() -> list[Choice]:
+                return [*varied(search, ranked), *(() if few else grown_orders(search))]
+
+            ranked = choices = search.ranked() if wanted is None else [search.forced(wanted)]
             # Of few variables nearly all orders are ranked, and of them large joins are tried on samples at once.
             few = len(search.names) <= MANY
             large = few and choices[0].cost >= self.pilot_from
             last = LAST >> 2 if few and choices[0].cost >= LAST else LAST
             plan, ended = planned(choices[0]), False
             if wanted is None and (abandoned or (len(search.names) >= TRIED and not large)):
-                others = [*varied(search, choices), *(() if few else grown_orders(search))]
                 plan, ended = Trials(*at_hand).best_of(plan, others, planned, partial(neighbours, search), last)
                 if not few or choices[0].cost < LAST:
                     walked.setdefault(plan.order, LAST)
-                choices = [*filter(None, [search.along(order_of(search, plan))]), *others]
+                if not ended:
+                    choices = [*filter(None, [search.along(order_of(search, plan))]), *others()]
             if not ended:
                 plan = best_of(choices, planned, *at_hand, worthwhile=self.pilot_from, walked=walked)
             if abandoned and plan.order not in (late.order for late in abandoned):

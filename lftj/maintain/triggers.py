@@ -27,6 +27,7 @@ from lftj.maintain.step import Step
 from lftj.maintain.strategy import Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
+from lftj.program.text_split import split_text
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
@@ -42,6 +43,8 @@ TOO_DEAR = 2.0
 # Steps that a changed row has to be expected to take by deltas for a head to be evaluated by its maps: its join is far
 # dearer than they are.
 FAR_TOO_MANY_BINDINGS = 1_000.0
+# Times as many steps as evaluating takes, for an atom, that joining all of its rows one by one takes at most, about.
+AS_MANY = 4.0
 # Key orders of one relation that would have to be sorted for heads to be evaluated by their maps: sorting one takes as
 # long as filling the maps of all of them does.
 SORTED = 2
@@ -105,7 +108,7 @@ class Triggers:
         if is_threshold(heads) or self.fits(step, heads):
             return None
         wanted = TRIGGERS in step.asked(heads) or self.at_hand(step, heads, step.after) is not None
-        if wanted or self._in_one_pass(step, heads) or self._by_deltas(step, heads) >= FAR_TOO_MANY_BINDINGS:
+        if wanted or self._in_one_pass(step, heads) or self._is_far_dearer(step, heads, limits):
             return self._filled(step, heads, "", limits)
         return None
 
@@ -117,6 +120,21 @@ class Triggers:
         orders = step.after[clause.atoms[0].predicate].orders
         read = {_named_columns(member.clauses[0]) for member in self.members(step, heads)}
         return sum(not any(named == {*order[: len(named)]} for order in orders) for named in read) >= SORTED
+
+    def _is_far_dearer(self, step: Step, heads: Heads, limits: Limits) -> bool:
+        """Whether enumerating the join is expected to take far more steps than filling maps does.
+
+        Joining all rows of all atoms, one by one, takes some times as many steps as evaluating does. So where that
+        takes few, how rows are joined need not be planned, which would take longer than evaluating small relations.
+        """
+        clause, relations = heads.clauses[0], step.after
+        if split_text(clause) is not None:
+            return False
+        many = FAR_TOO_MANY_BINDINGS * sum(len(relations[name]) for name in heads.reads)
+        evaluating = step.evaluator.plan(clause, limits=limits)[1].cost
+        return (
+            AS_MANY * len(clause.atoms) * evaluating >= many and self._by_deltas(step, heads) >= FAR_TOO_MANY_BINDINGS
+        )
 
     def _why_delta(self, step: Step, heads: Heads) -> str:
         """Why a count, sum or mean is rather followed by deltas; empty if not."""
@@ -136,7 +154,10 @@ class Triggers:
 
     def _dearer(self, step: Step, heads: Heads, kept: KeptTriggers) -> str:
         """Why deltas are better than the maps that were filled: a changed row runs through too many entries of them."""
-        by_deltas, by_maps = self._by_deltas(step, heads), kept.steps_per_event()
+        by_maps = kept.steps_per_event()
+        if EVENT + EVENT_STEP * by_maps <= TOO_DEAR * JOINED:
+            return ""  # however few steps deltas take
+        by_deltas = self._by_deltas(step, heads)
         if not by_deltas or EVENT + EVENT_STEP * by_maps <= TOO_DEAR * (JOINED + JOINED_STEP * by_deltas):
             return ""
         return f"a changed row takes about {by_maps:,.0f} steps by triggers, {by_deltas:,.0f} by deltas"

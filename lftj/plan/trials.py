@@ -38,9 +38,9 @@ from lftj.plan.statistics import Stored
 
 # Bodies of so many variables are tried.
 TRIED = 2
-# Steps within which the first one ends at once; those of the first round per variable, about as long as it takes to set
-# up a walk; how they grow; and those of the last round.
-AT_ONCE, FIRST, FASTER, LAST = 64, 2048, 4, 1 << 19
+# Steps within which the first one ends at once, some ten microseconds; those of the first round per variable, about as
+# long as it takes to set up a walk; how they grow; and those of the last round.
+AT_ONCE, FIRST, FASTER, LAST = 1024, 2048, 4, 1 << 19
 # After each round the half that came farthest goes on, but so many at least.
 LEAST = 2
 # A walk is good if it takes at most so many times the steps that its rows alone ask for, and AT_ONCE.
@@ -69,14 +69,15 @@ class Trials:
     def best_of(
         self,
         first: JoinPlan,
-        choices: Iterable[Choice],
+        choices: Callable[[], Iterable[Choice]],
         plan: Callable[[Choice], JoinPlan],
         near: Callable[[JoinPlan, Sequence[int]], Iterable[Choice]],
         last: int = LAST,
     ) -> tuple[JoinPlan, bool]:
         """The plan that takes the least steps of `first`, `choices` and what they lead to; whether it ends by `last`.
 
-        `near`: the neighbours of a plan, whose depths matched so often (moves.py).
+        `choices` are asked for unless `first` is good · `near`: the neighbours of a plan, whose depths matched so often
+        (moves.py).
         """
         if not first.nodes:
             return first, True
@@ -86,7 +87,7 @@ class Trials:
             return first, True
         self._needed = _orders(first)
         self._tried = {first.order: alone}
-        walks = [alone, *filter(None, (self._begin(plan(choice)) for choice in choices))]
+        walks = [alone, *filter(None, (self._begin(plan(choice)) for choice in choices()))]
         if len(walks) == 1:
             return first, True
         self._last = last
