@@ -76,7 +76,7 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
             remedy="cast it to another type, or give the rows as tuples, `frame.rows()`",
         )
     try:
-        reader = pa.RecordBatchReader.from_stream(stream)
+        reader = reader_of(stream)
     except pa.ArrowInvalid as error:
         raise ShapeError(
             f"the source is no stream of rows: {error}",
@@ -86,6 +86,16 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
         ) from error
     names = reader.schema.names
     read_batches(reader.schema, reader, staging, staging.pick(columns, names, len(names), source), source)
+
+
+def reader_of(stream: Any) -> pa.RecordBatchReader:
+    """The record batches of any object with `__arrow_c_stream__`. Raises `pyarrow.ArrowInvalid` if it has none.
+
+    Those of a table are not sent through a stream: before pyarrow 25 that ends the process where short texts are views.
+    """
+    import pyarrow as pa
+
+    return stream.to_reader() if isinstance(stream, pa.Table) else pa.RecordBatchReader.from_stream(stream)
 
 
 def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: str) -> None:

@@ -29,6 +29,7 @@ from lftj.arguments import count
 from lftj.errors import DataError
 from lftj.io.lines import BOM
 from lftj.io.rejects import BadRowsError
+from lftj.io.typed import reader_of
 from lftj.streams.text_rows import KINDS, TextRows
 from lftj.streams.weighted import WEIGHT
 from lftj.streams.whole_rows import MOST, WholeRows
@@ -101,7 +102,7 @@ def batches(
 def _of_arrow(source: Any, types: Types, rows: int) -> Iterator[pa.Table]:
     import pyarrow as pa
 
-    reader = pa.RecordBatchReader.from_stream(source)
+    reader = reader_of(source)
     names = reader.schema.names
     if any(name in types for name in names):
         names = [name for name in names if name in types or name == WEIGHT]

@@ -1,7 +1,7 @@
 """Arrow arrays made of their buffers, and read so.
 
-`pa.array` and `to_numpy` import pandas where it is installed, which takes 0.3 seconds of a process that has no use for
-it.
+`pa.array`, `to_numpy` and, before pyarrow 26, `to_pandas_dtype` import pandas where it is installed, which takes 0.3
+seconds of a process that has no use for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def texts(given: Sequence[str]) -> pa.Array:
 
 def values_of(array: pa.Array) -> npt.NDArray[Any]:
     """The integers or floats [n] of an array in which nothing is null, read-only: they share its memory."""
-    dtype = array.type.to_pandas_dtype()
+    import pyarrow as pa
+
+    type = array.type
+    kind = "f" if pa.types.is_floating(type) else "i" if pa.types.is_signed_integer(type) else "u"
+    dtype = np.dtype(f"{kind}{type.bit_width // 8}")
     if not len(array):  # of which there may be no buffer
         return np.empty(0, dtype)
     values = np.frombuffer(array.buffers()[1], dtype)
