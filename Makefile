@@ -1,4 +1,4 @@
-# Targets a person uses: demo, test, test-spark, thorough, fuzz, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
+# Targets a person uses: demo, test, test-spark, test-lowest, thorough, fuzz, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
 # changes), so a fresh machine needs only make and a python3 of at least 3.11.
 
 PYTHON  ?= python3
@@ -25,7 +25,11 @@ COMPILED_ONLY := $(wildcard tests/*/test_*failures.py) $(addprefix tests/,$(adds
 	$(addprefix streams/test_,arguments attached drawing messages names nexmark sources text_rows windows_arguments windows_cost work) \
 	$(addprefix types/test_,feeds_and_parameters round_trip surfaces) $(addprefix threads/test_,forks surface)))
 
-.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow thorough fuzz quick lint format types docs bench bench-micro report wheel clean
+# What reads rows of others, or prints and parses by what others wrote.
+LOWEST := $(addprefix tests/,io types results values language test_api.py streams/test_sources.py sql/test_syntax_errors.py sql/test_tables.py \
+	$(addprefix cli/test_,check_explain.py completion.py query.py refusals.py))
+
+.PHONY: demo test test-jit test-nojit test-bounds test-lowest test-spark test-spark-slow thorough fuzz quick lint format types docs bench bench-micro report wheel clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -61,6 +65,18 @@ test-nojit: $(VENV)/.dev
 test-bounds: $(VENV)/.dev
 	@echo "== kernels bounds-checked (NUMBA_BOUNDSCHECK=1) ==" && \
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS) $(addprefix --ignore=,$(COMPILED_ONLY))
+
+# With the oldest versions that pyproject.toml admits. What these warn of is their own.
+test-lowest: $(VENV)-lowest/.stamp
+	@echo "== oldest versions of what others wrote, kernels interpreted ==" && \
+	NUMBA_DISABLE_JIT=1 $(VENV)-lowest/bin/python -W ignore -m pytest -W ignore $(SPREAD) -m "not jit_only and not spark" $(LOWEST)
+
+$(VENV)-lowest/.stamp: pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet uv
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct -e '.[bench,lsp,sql]'
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis fsspec
+	@touch $@
 
 # Ten times the random cases, and failures injected at every call instead of every call site. An hour or two; before a release.
 thorough: $(VENV)/.dev
@@ -118,5 +134,5 @@ wheel: $(VENV)/.dev
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

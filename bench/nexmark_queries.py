@@ -293,7 +293,7 @@ def _q7(s: Streams) -> streams.Stream:
     "q11",
     "",
     """select bidder, count(*), min(date_time), max(date_time) from (select bidder, date_time,
-    sum(opens) over (partition by bidder order by date_time rows unbounded preceding) session from (select bidder,
+    sum(opens) over (partition by bidder order by date_time rows unbounded preceding) as session from (select bidder,
     date_time, case when date_time - lag(date_time) over (partition by bidder order by date_time) <= 10000 then 0 else 1
     end opens from bid)) group by bidder, session""",
 )
