@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 from sys import getrefcount
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +27,18 @@ from scantree.version import Changes, Rows, Version, in_key_order
 
 # Fewer changes are made at once: their pages are copied in less time than it takes to let them wait.
 LEAST = 64
-# The references to the version before when nobody else has it: that of the changes that wait, and two of the call.
-OWN = 3
+
+
+def _references(held: tuple[Any, ...]) -> int:
+    """How many references there are to the first of `held`.
+
+    Counted by `map`: the interpreter itself does not count all of its own since Python 3.14.
+    """
+    return next(map(getrefcount, held))
+
+
+# The references to what nobody has but such a tuple.
+OWN = _references((object(),))
 
 
 class LaggingVersion(Version):
@@ -61,9 +72,10 @@ class LaggingVersion(Version):
         with store.arena.lock:
             if self._waiting is None:
                 return
+            alone = _references(self._waiting) <= OWN
             before, batch, ops = self._waiting
             # Not by `use_up`, for which an interruption may be the end of the version before.
-            if getrefcount(before) <= OWN:
+            if alone:
                 verdicts = np.empty(len(ops), np.int8)
                 left = _amend.amend_pages(store, before.root, batch, ops, verdicts)
                 store.arena.touched += len(ops) - left
