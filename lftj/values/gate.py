@@ -64,7 +64,7 @@ def decode_column(codes: Codes, type: str, symbols: SymbolTable) -> NDArray[Any]
     if mask is None:
         return made.to_numpy(codes)
     decoded = made.to_numpy(np.where(mask, 0, codes))
-    decoded[mask] = np.datetime64("NaT") if decoded.dtype.kind == "M" else np.timedelta64("NaT")
+    decoded[mask] = np.array("NaT", decoded.dtype)
     return decoded
 
 
