@@ -38,10 +38,16 @@ class ValueMisfitError(DataError, TypeError):
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: its repr, cut where it is longer than a line; null for None."""
+    """A value as a message shows it: its repr, cut where it is longer than a line; null for None.
+
+    What has no repr, as times of numpy that are too far for any, is shown by its type.
+    """
     if value is None:
         return "null"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]}..."
 
 

@@ -34,6 +34,11 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NAIVE_EPOCH = dt.datetime(1970, 1, 1)
 FIRST_DAY, LAST_DAY = dt.date.min.toordinal() - _EPOCH_DAY, dt.date.max.toordinal() - _EPOCH_DAY
 _UNITS = {"s": SECOND, "ms": 1000, "us": 1}
+# Units of numpy in microseconds; those that have no length, and how many years before and after 1970 are read of them,
+# which is more than the calendar has.
+_OF_NUMPY = {"W": Fraction(7 * DAY), "D": Fraction(DAY), "h": Fraction(3600 * SECOND), "m": Fraction(60 * SECOND)}
+_OF_NUMPY |= {unit: Fraction(SECOND, 1000**i) for i, unit in enumerate(("s", "ms", "us", "ns", "ps", "fs", "as"))}
+_OF_CALENDAR, _YEARS = ("Y", "M"), 100_000
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)([T ](?P<hour>\d\d):(?P<minute>\d\d)(:(?P<second>\d\d)([.,](?P<part>\d{1,9}))?)?"
@@ -197,8 +202,8 @@ class Date(_Time):
         import numpy as np
 
         if np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D"):
-            days = values.astype("M8[D]").astype(np.int64)
-            return Read(days, _either(self.outside(days), np.isnat(values)))
+            days, misfits = _numpy_times(values, "D")
+            return Read(days, _either(self.outside(days), misfits))
         micros, misfits = _numpy_micros(values)
         return self._of_micros(micros, misfits)
 
@@ -496,11 +501,13 @@ def _of_numpy(value: Any) -> Any:
         return value
     import numpy as np
 
+    micros, misfits = _numpy_micros(value.reshape(1))
     if np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as"):
-        micros = value.astype(f"{value.dtype.kind}8[us]")
-        if micros != value:
+        if misfits is not None:
             raise Misfit(_finer())
-        value = micros
+        value = micros.view(f"{value.dtype.kind}8[us]")[0]
+    elif misfits is not None:
+        return value  # and no other one, which `item` makes of what is too far
     return value.item() if not isinstance(value.item(), int) else value
 
 
@@ -508,9 +515,27 @@ def _numpy_micros(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.b
     """Microseconds of an array of times, and the misfits: NaT, what is finer, what is too far or has no length."""
     import numpy as np
 
-    kind = values.dtype.kind
-    if kind == "m" and np.datetime_data(values.dtype)[0] in ("Y", "M", "generic"):
+    if np.datetime_data(values.dtype)[0] in (*(_OF_CALENDAR if values.dtype.kind == "m" else ()), "generic"):
         return np.zeros(len(values), np.int64), np.ones(len(values), np.bool_)
-    micros = values.astype(f"{kind}8[us]")
-    misfits = np.isnat(values) | (micros.astype(values.dtype) != values)  # what does not fit has wrapped around
-    return micros.astype(np.int64), misfits if misfits.any() else None
+    return _numpy_times(values, "us")
+
+
+def _numpy_times(values: NDArray[Any], unit: str) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """An array of times in a unit, and the misfits: NaT, what is finer, what is too far.
+
+    By integers: numpy converts what is too far to anything, and refuses the whole array since 2.5.
+    """
+    import numpy as np
+
+    given, count = np.datetime_data(values.dtype)
+    missing, numbers = np.isnat(values), values.astype(np.int64)
+    if given in _OF_CALENDAR:
+        misfits = missing | (np.abs(numbers) > _YEARS * (12 if given == "M" else 1) // count)
+        near = np.where(misfits, 0, numbers).astype(f"M8[{count}{given}]")
+        made = near.astype(f"M8[{unit}]").astype(np.int64)
+    else:
+        ratio = _OF_NUMPY[given] * count / _OF_NUMPY[unit]
+        parts, rest = np.divmod(numbers, ratio.denominator)
+        misfits = missing | (rest != 0) | (np.abs(parts) > np.iinfo(np.int64).max // ratio.numerator)
+        made = np.where(misfits, 0, parts) * ratio.numerator
+    return made, misfits if misfits.any() else None

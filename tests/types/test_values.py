@@ -220,3 +220,30 @@ def test_python_types_in_the_builder() -> None:
     assert p.to_text().splitlines()[0] == (
         ".decl t(a:timestamp, b:date, c:duration, d:decimal(18,2), e:bool, f:bytes, g:number?, h:date?)"
     )
+
+
+@pytest.mark.parametrize("kind", ["m", "M"])
+@pytest.mark.parametrize("count", [1, 25])
+@pytest.mark.parametrize(
+    ("unit", "nanos"), [("W", 604_800 * 10**9), ("h", 3600 * 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1)]
+)
+def test_times_of_numpy_are_read_to_the_ends_of_their_units(unit: str, nanos: int, count: int, kind: str) -> None:
+    """Numpy's own conversion is a unit off there, and refuses arrays with anything beyond since numpy 2.5."""
+    size, least = nanos * count, 1000
+    most = (2**63 - 1) * least // size
+    numbers = [
+        n for n in (0, 1, -1, 40, 1000, most, -most, most + 1, -most - 1, 2**63 - 1, 1 - 2**63) if abs(n) < 2**63
+    ]
+    values = np.array(numbers, np.int64).view(f"{kind}8[{count}{unit}]")
+    db = lftj.Database(f".decl t(n:number, v:{'duration' if kind == 'm' else 'timestamp'})")
+    db.load("t", {"n": np.arange(len(numbers)), "v": values}, on_error="quarantine")
+    micros = {
+        i: n * size // least for i, n in enumerate(numbers) if n * size % least == 0 and abs(n * size // least) < 2**63
+    }
+    if kind == "M":
+        far = dt.datetime.max - dt.datetime(1970, 1, 1)
+        micros = {
+            i: n for i, n in micros.items() if -62_135_596_800_000_000 <= n <= far // dt.timedelta(microseconds=1)
+        }
+    found = db["t"].to_numpy()
+    assert {int(i): int(v.astype(np.int64)) for i, v in zip(found["n"], found["v"], strict=True)} == micros
