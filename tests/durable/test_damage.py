@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def made(path: Path, retain: int | None) -> dict[str, list[tuple[object, ...]]]:
 def flip(path: Path, table: str, row: int, at: float) -> bool:
     """Flip a bit of a row's body; whether there is such a row."""
     body = BODIES[table]
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         rows = raw.execute(f"select {body} from {table}").fetchall()
         if row >= len(rows):
             return False
@@ -45,7 +46,6 @@ def flip(path: Path, table: str, row: int, at: float) -> bool:
         place = min(len(old) - 1, int(at * len(old)))
         new = old[:place] + bytes([old[place] ^ 4]) + old[place + 1 :]
         raw.execute(f"update {table} set {body} = ? where {body} = ?", (new, old))
-    raw.close()
     return True
 
 

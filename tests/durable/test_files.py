@@ -206,12 +206,18 @@ def test_readers_follow(tmp_path: Path) -> None:
     db.close()
 
 
+def _other_database(path: Path) -> None:
+    with sqlite3.connect(path) as raw:
+        raw.execute("create table t(a)")
+    raw.close()
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda path: path.mkdir(), "is a folder"),
         (lambda path: path.write_bytes(b"edge\t1\t2\n" * 100), "cannot open"),
-        (lambda path: sqlite3.connect(path).execute("create table t(a)").connection.commit(), "no database of lftj"),
+        (_other_database, "no database of lftj"),
     ],
 )
 def test_what_is_no_database_is_refused(tmp_path: Path, make, words: str) -> None:

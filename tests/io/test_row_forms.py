@@ -14,6 +14,7 @@ import json
 import sqlite3
 import sys
 from collections import ChainMap, OrderedDict, namedtuple
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -169,7 +170,7 @@ def test_names_that_do_not_fit(source: Any, program: str, message: str) -> None:
 
 def test_rows_without_columns_and_of_other_libraries() -> None:
     assert loaded([{}], ".decl edge()") == [()]
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
         assert loaded(connection.execute("select 1 as dst, 'x' as src")) == [(1, "x")]  # sequences: by position
 
