@@ -17,7 +17,7 @@ import sqlglot.parsers.duckdb
 
 
 def extensible_parser() -> type[sqlglot.parser.Parser]:
-    """The class of sqlglot itself where that is not compiled."""
+    """The class: that of sqlglot itself where it is not compiled, else one that is made of its source."""
     if not _is_compiled(sqlglot.parser):
         return sqlglot.parsers.duckdb.DuckDBParser
     base = _from_source(sqlglot.parser)
