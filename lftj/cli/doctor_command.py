@@ -31,21 +31,28 @@ from scantree._cache import cache_root
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 # What lftj imports, with the least version that it works with; tests compare this with pyproject.toml.
 NEEDED = {
-    "lark": "1.1",
+    "lark": "1.1.9",
     "numba": "0.62",
-    "numpy": "1.26",
+    "numpy": "2.2",
     "platformdirs": "4.0",
-    "pyarrow": "15",
+    "pyarrow": "21",
     "rich": "13.0",
     "sortedcontainers": "2.4",
-    "typer": "0.12",
+    "typer": "0.19",
 }
 EXTRAS = {
-    "bench": ("duckdb", "kuzu", "matplotlib", "pandas", "polars", "sqlglot"),
-    "docs": ("mkdocs",),
-    "lsp": ("pygls",),
-    "sql": ("sqlglot",),
-    "spark": ("pandas", "pyspark"),
+    "bench": {
+        "duckdb": "1.4",
+        "kuzu": "0.8",
+        "matplotlib": "3.8",
+        "pandas": "2.2",
+        "polars": "1.36",
+        "sqlglot": "30.20",
+    },
+    "docs": {"mkdocs": "1.6"},
+    "lsp": {"pygls": "2.0"},
+    "sql": {"sqlglot": "30.20"},
+    "spark": {"pandas": "2.2", "pyspark": "4.1"},
 }
 PYTHON = (3, 11)
 JAVA = 17
@@ -112,13 +119,16 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _extras() -> Iterator[PartReport]:
-    for extra, names in EXTRAS.items():
-        missing = [name for name in names if _version(name) is None]
-        if missing:
+    for extra, least in EXTRAS.items():
+        found = {name: _version(name) for name in least}
+        missing = [name for name, held in found.items() if held is None]
+        old = [f"{name} {held}" for name, held in found.items() if held and _numbers(held) < _numbers(least[name])]
+        if missing or old:
+            wrong = [f"without {', '.join(missing)}"] * bool(missing) + [f"{', '.join(old)} is too old"] * bool(old)
             remedy = f"pip install 'lftj[{extra}]', if you need it"
-            yield PartReport(f"lftj[{extra}]", NOTE, f"without {', '.join(missing)}", remedy)
+            yield PartReport(f"lftj[{extra}]", NOTE, "; ".join(wrong), remedy)
         else:
-            yield PartReport(f"lftj[{extra}]", OK, ", ".join(f"{name} {_version(name)}" for name in names))
+            yield PartReport(f"lftj[{extra}]", OK, ", ".join(f"{name} {held}" for name, held in found.items()))
 
 
 def _version(name: str) -> str | None:

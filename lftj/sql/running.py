@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from lftj.sql.results import SqlResult
 
 NAME = "<sql>"
+# The least version of sqlglot.
+LEAST = (30, 20)
 
 
 class MissingPackageError(Error, ImportError):
@@ -109,4 +113,16 @@ def _check(text: str) -> None:
             why="lftj parses SQL with it, and rules without it",
             remedy='pip install "lftj[sql]"',
         )
+    if _installed()[:2] < LEAST:
+        raise MissingPackageError(
+            f"SQL needs sqlglot {LEAST[0]}.{LEAST[1]} or later, and {version('sqlglot')} is installed",
+            why="lftj extends its parser, which goes with its version",
+            remedy='pip install "lftj[sql]"',
+        )
     arguments.text("text", text, "statements are a text", 'give SQL, as in `db.sql("select a from t")`')
+
+
+@cache
+def _installed() -> tuple[int, ...]:
+    """The version of sqlglot."""
+    return tuple(int(part) for part in version("sqlglot").split(".") if part.isdigit())

@@ -9,11 +9,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lftj import __version__
 from lftj.cli import doctor_command
 from lftj.cli.doctor_command import EXTRAS, NEEDED, PYTHON
+from lftj.sql.running import LEAST
 from tests.cli.conftest import Shell
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -64,17 +66,19 @@ def test_a_broken_package_is_a_problem(shell: Shell, monkeypatch: pytest.MonkeyP
     found = parts(shell)
     assert found["pyarrow"]["status"] == "problem"
     assert (found["lark"]["status"], found["lark"]["found"]) == ("problem", "0.5 is too old")
-    assert found["lark"]["remedy"] == "pip install 'lark>=1.1'"
+    assert found["lark"]["remedy"] == f"pip install 'lark>={NEEDED['lark']}'"
     assert shell("doctor").code == 1
 
 
 def test_without_java_and_extras_there_are_notes(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(shell.folder))
-    monkeypatch.setitem(EXTRAS, "lsp", ("no-such-package",))
+    monkeypatch.setitem(EXTRAS, "lsp", {"no-such-package": "1"})
+    monkeypatch.setitem(EXTRAS, "docs", {"numpy": "99"})
     found = parts(shell)
     assert (found["Java"]["status"], found["Java"]["found"]) == ("note", "none")
     assert found["lftj[lsp]"]["found"] == "without no-such-package"
     assert found["lftj[lsp]"]["remedy"] == "pip install 'lftj[lsp]', if you need it"
+    assert found["lftj[docs]"]["found"] == f"numpy {np.__version__} is too old"
     assert shell("doctor").code == 0
 
 
@@ -82,9 +86,10 @@ def test_it_goes_by_what_the_project_says() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     def named(requirements: list[str]) -> dict[str, str]:
-        return dict(requirement.split(">=") for requirement in requirements)
+        return dict(requirement.partition(",")[0].split(">=") for requirement in requirements)
 
     assert named(project["dependencies"]) == NEEDED
-    extras = {name: tuple(named(of)) for name, of in project["optional-dependencies"].items() if name != "dev"}
+    extras = {name: named(of) for name, of in project["optional-dependencies"].items() if name != "dev"}
     assert extras == EXTRAS
+    assert EXTRAS["sql"]["sqlglot"] == ".".join(map(str, LEAST))
     assert project["requires-python"] == f">={'.'.join(map(str, PYTHON))}"

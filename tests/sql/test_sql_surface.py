@@ -18,6 +18,7 @@ import pytest
 
 import lftj
 from lftj.errors import TransactionError
+from lftj.sql import running
 
 pytest.importorskip("sqlglot")
 
@@ -283,6 +284,15 @@ except lftj.errors.Error as error:
         "  why: lftj parses SQL with it, and rules without it\n"
         '  do: pip install "lftj[sql]"\n'
     )
+
+
+def test_a_version_of_sqlglot_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_installed", lambda: (30, 19, 5))
+    with pytest.raises(running.MissingPackageError) as caught:
+        lftj.Database().sql("select 1")
+    told = str(caught.value)
+    assert told.startswith("SQL needs sqlglot 30.20 or later, and 30.")
+    assert told.endswith('  do: pip install "lftj[sql]"')
 
 
 def test_importing_lftj_imports_no_parser() -> None:
