@@ -73,9 +73,8 @@ test-lowest: $(VENV)-lowest/.stamp
 
 $(VENV)-lowest/.stamp: pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)-lowest
-	$(VENV)-lowest/bin/python -m pip install --quiet uv
-	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct -e '.[bench,lsp,sql]'
-	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis fsspec
+	$(VENV)-lowest/bin/python -m tests.least_versions > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet -c $(VENV)-lowest/constraints.txt -e '.[bench,lsp,sql]' pytest pytest-xdist hypothesis fsspec
 	@touch $@
 
 # Ten times the random cases, and failures injected at every call instead of every call site. An hour or two; before a release.

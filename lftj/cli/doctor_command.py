@@ -44,9 +44,9 @@ EXTRAS = {
     "bench": {
         "duckdb": "1.4",
         "kuzu": "0.8",
-        "matplotlib": "3.8",
-        "pandas": "2.2",
-        "polars": "1.36",
+        "matplotlib": "3.9",
+        "pandas": "2.2.2",
+        "polars": "1.36.1",
         "sqlglot": "30.20",
     },
     "docs": {"mkdocs": "1.6"},
