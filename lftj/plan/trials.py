@@ -38,9 +38,9 @@ from lftj.plan.statistics import Stored
 
 # Bodies of so many variables are tried.
 TRIED = 2
-# Steps within which the first one ends at once, some ten microseconds; those of the first round per variable, about as
-# long as it takes to set up a walk; how they grow; and those of the last round.
-AT_ONCE, FIRST, FASTER, LAST = 1024, 2048, 4, 1 << 19
+# Steps within which the first one ends at once; those of the first round per variable, about as long as it takes to set
+# up a walk; how they grow; and those of the last round.
+AT_ONCE, FIRST, FASTER, LAST = 64, 2048, 4, 1 << 19
 # After each round the half that came farthest goes on, but so many at least.
 LEAST = 2
 # A walk is good if it takes at most so many times the steps that its rows alone ask for, and AT_ONCE.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -177,8 +178,16 @@ def test_aliases_and_spaces() -> None:
 TIMES = ["date", "timestamp", 'timestamp("Europe/Berlin")', "duration"]
 
 
+def without_unit(make: Any, value: Any) -> Any:
+    """A time of numpy that has no unit: numpy warns of these since 2.5, and still gives them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return make(value)
+
+
 @pytest.mark.parametrize(
-    "missing", [pd.NaT, np.datetime64("NaT", "D"), np.datetime64("NaT", "us"), np.timedelta64("NaT", "us")]
+    "missing",
+    [pd.NaT, without_unit(np.datetime64, "NaT"), np.datetime64("NaT", "us"), without_unit(np.timedelta64, "NaT")],
 )
 @pytest.mark.parametrize("type", [*TIMES, "number", "float", "decimal(5,2)", "symbol"])
 def test_every_nat_is_null(type: str, missing: Any) -> None:
@@ -199,7 +208,9 @@ def test_every_nat_is_null(type: str, missing: Any) -> None:
             db.query(f"{name}($v)", v=missing)
 
 
-@pytest.mark.parametrize("value", [np.timedelta64(1, "s"), np.timedelta64(1, "ns")], ids=str)
+@pytest.mark.parametrize(
+    "value", [np.timedelta64(1, "s"), np.timedelta64(1, "ns"), without_unit(np.timedelta64, 1)], ids=str
+)
 @pytest.mark.parametrize("type", ["number", "unsigned", "float", "decimal(5,2)"])
 def test_a_timedelta64_is_no_number(type: str, value: Any) -> None:
     db = lftj.Database(f".decl t(v:{type})")
