@@ -57,7 +57,9 @@ def stop_at(point: str, partition: int) -> None:
         wish = Path(folder) / f"{point}-{partition}-{action}"
         with suppress(FileNotFoundError):
             wish.rename(wish.with_suffix(f".{os.getpid()}"))
-            os.kill(os.getpid(), number)
+            # To this very thread: one that is sent to the process may be taken by another, and while that waits for a
+            # core this one works on, and may have answered before everything stops.
+            signal.raise_signal(number)
 
 
 @dataclass
