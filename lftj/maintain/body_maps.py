@@ -22,7 +22,7 @@ from lftj.language.clause import Clause
 from lftj.maintain.cost import RebuildCost
 from lftj.maintain.step import Step
 from lftj.store.stored import StoredRelation
-from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
+from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents, in_one
 from lftj.triggers.fill_order import fill_order
 from lftj.triggers.from_clauses import ClauseFormulas
 from lftj.triggers.kept_thresholds import ThresholdFormulas
@@ -172,24 +172,23 @@ class BodyMaps:
         where nobody asked for the maps, and `by_deltas` tells how many steps a changed row takes without them.
         """
         began = time.thread_time_ns()
-        blocks = {name: _inserted(name, relations[name].content.columns()) for name in self.events.by_predicate}
-        rows = sum(len(block.signs) for block in blocks.values())
+        sizes = {name: len(relations[name]) for name in self.events.by_predicate}
+        rows = sum(sizes.values())
         patience = None if by_deltas is None else Patience(max(ENTRIES, ENTRIES_PER_ROW * rows), rows, by_deltas)
         self.maps.reserve(rows)
         chosen = np.random.default_rng(0)  # the same ones every time
-        last = {name: _some(block, rows, chosen) for name, block in blocks.items()}
+        last = {name: _some(size, rows, chosen) for name, size in sizes.items()}
         made = {each[0].name: each for several in self.events.by_predicate.values() for each in several}
-        sizes = {name: float(len(blocks[each[0].predicate].signs)) for name, each in made.items()}
-        self.filling = 0
-        for name in fill_order(self.maps.program, sizes):
-            block = blocks[made[name][0].predicate]
-            first = np.delete(block.rows, last[block.relation], axis=1)
-            self._insert(self.events.of_one(made[name], _inserted(block.relation, first), symbols), limits, patience)
+        self.filling, ends = 0, []
+        for name in fill_order(self.maps.program, {name: sizes[each[0].predicate] for name, each in made.items()}):
+            below = made[name][0].predicate
+            first, end = self.events.of_all(made[name], relations[below].content, last[below], symbols)
+            self._insert(first, limits, patience)
+            ends.append(end)
         steps = self.filling
-        ends = [_inserted(name, blocks[name].rows[:, last[name]]) for name in blocks]
-        self._insert(self.events.of(ends, symbols), limits, patience)
+        self._insert(in_one(ends), limits, patience)
         self.maps.trim()
-        self.steps_per_event = (self.filling - steps) / max(1, sum(len(block.signs) for block in ends))
+        self.steps_per_event = (self.filling - steps) / max(1, sum(int(marked.sum()) for marked in last.values()))
         self.filled_in = float(time.thread_time_ns() - began)
         self.hold(relations)
 
@@ -268,16 +267,12 @@ class BodyMaps:
             self._is_again(run.before)
 
 
-def _inserted(name: str, rows: Ints) -> ChangedRows:
-    """Rows int64[arity, n] of a relation that come, all at once."""
-    n = rows.shape[1]
-    return ChangedRows(name, rows, np.ones(n, np.int8), np.zeros(n, np.int64))
-
-
-def _some(block: ChangedRows, rows: int, chosen: np.random.Generator) -> Ints:
-    """Which rows of one relation stand for changed ones, of so many in all relations."""
-    n = len(block.signs)
-    return chosen.choice(n, math.ceil(n * min(1 / 8, SAMPLE / rows)), replace=False) if n else np.arange(0)
+def _some(size: int, rows: int, chosen: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Which of the rows of one relation stand for changed ones, of so many in all relations."""
+    marked = np.zeros(size, np.bool_)
+    if size:
+        marked[chosen.choice(size, math.ceil(size * min(1 / 8, SAMPLE / rows)), replace=False)] = True
+    return marked
 
 
 def _alike(contents: Contents | None, relations: Mapping[str, StoredRelation]) -> bool:

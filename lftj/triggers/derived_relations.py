@@ -3,8 +3,8 @@
 Whatever concerns one atom only is not done event by event: conditions on its columns, arithmetic, texts, dates, `case`.
 An atom becomes a derived relation, the rows that meet its conditions, with the columns that the rest needs:
 
-    lineitem(k, _, p, d, t), t < date(1998, 9, 2), ... p * (100 - d)
-    ->   lineitem.1(k, p * (100 - d))       of the rows with t < date(1998, 9, 2)
+    lineitem(k, _, p, d, t), t < @1998-09-02, ... p * (100 - d)
+    ->   lineitem.1(k, p * (100 - d))       of the rows with t < @1998-09-02
 
 Its rows are a multiset: one for each row that meets the conditions. An event is a row of a derived relation that comes
 or goes; `Events` has those of many rows of the relations below, in the order in which these come and go.
@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.text_steps import TextColumns
-from lftj.language.clause import Apply, Compare, Term, Value, Var
+from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.triggers.algebra import DELETION, INSERTION
 from lftj.values.codes import NUMBER_MAX
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import type_of
+from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
 # The variable of a column of the relation below.
@@ -49,17 +50,30 @@ class DerivedRelation:
     columns: tuple[Term, ...]
     positive: frozenset[int] = frozenset()
     measured: tuple[tuple[int, str], ...] = ()
-    # The columns of the relation below, where nothing is computed.
+    # The columns of the relation below that are read.
+    reads: tuple[int, ...] = field(init=False, compare=False)
+    # Those of its own, where nothing is computed.
     plain: tuple[int, ...] | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        copied = [int(term.name[1:]) for term in self.columns if isinstance(term, Var)]
+        sides = [side for condition in self.conditions for side in (condition.left, condition.right)]
+        read = {_number(var) for term in (*self.columns, *sides) for var in variables_of(term)}
+        object.__setattr__(self, "reads", tuple(sorted(read)))
+        copied = [_number(term) for term in self.columns if isinstance(term, Var)]
         bare = not self.conditions and not self.positive and len(copied) == len(self.columns)
         object.__setattr__(self, "plain", tuple(copied) if bare else None)
 
     def __str__(self) -> str:
         where = "".join(f", {condition}" for condition in self.conditions)
         return f"{self.name}({', '.join(map(str, self.columns))}) of {self.predicate}{where}"
+
+    def of_all(self, version: Version, symbols: SymbolTable) -> tuple[Ints, Ints | None]:
+        """What `of` says of all rows of a version of the relation below, of which no other columns are copied."""
+        if self.plain is not None:
+            return version.some_columns(self.plain), None
+        return self._made(
+            dict(zip(self.reads, version.some_columns(self.reads), strict=True)), version.count(), symbols
+        )
 
     def of(self, rows: Ints, symbols: SymbolTable) -> tuple[Ints, Ints | None]:
         """Of `rows` int64[arity, n] of the relation below: (its rows int64[columns, m], of which row each is made).
@@ -68,8 +82,10 @@ class DerivedRelation:
         """
         if self.plain is not None:
             return rows[list(self.plain)], None
-        n = rows.shape[1]
-        columns = TextColumns({COLUMN.format(i): column for i, column in enumerate(rows)}, n, symbols)
+        return self._made({i: rows[i] for i in self.reads}, rows.shape[1], symbols)
+
+    def _made(self, read: Mapping[int, Ints], n: int, symbols: SymbolTable) -> tuple[Ints, Ints | None]:
+        columns = TextColumns({COLUMN.format(i): column for i, column in read.items()}, n, symbols)
         kept = None
         if self.conditions:
             met, without = columns.met(self.conditions)
@@ -87,6 +103,11 @@ class DerivedRelation:
                 large = self.columns[i].type == "unsigned"
                 raise NoEvents(f"it adds {'unsigned numbers of 2^63 or more' if large else 'negative numbers'}")
         return made, kept
+
+
+def _number(var: Var) -> int:
+    """Which column of the relation below a variable is."""
+    return int(var.name[1:])
 
 
 class Magnitudes:
@@ -164,6 +185,15 @@ class Events(NamedTuple):
     numbers: Ints
 
 
+def in_one(parts: Sequence[Events]) -> Events:
+    """The events of all parts, ordered by their numbers; those of one number by parts."""
+    kinds, rows, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if len(numbers) and (np.diff(numbers) < 0).any():
+        order = np.argsort(numbers, kind="stable")
+        kinds, rows, numbers = kinds[order], rows[order], numbers[order]
+    return Events(kinds, rows, numbers)
+
+
 class ChangedRows(NamedTuple):
     """Changes of one relation below: `rows` int64[arity, n], `signs` int8[n] (1, -1), `numbers` int64[n] in order."""
 
@@ -198,23 +228,39 @@ class EventMaker:
         if len(blocks) == 1 and len(made := self.by_predicate[blocks[0].relation]) == 1:
             return self.of_one(made[0], blocks[0], symbols)
         parts = [self.of_one(made, block, symbols) for block in blocks for made in self.by_predicate[block.relation]]
-        numbers = np.concatenate([part.numbers for part in parts])
-        kinds = np.concatenate([part.kinds for part in parts])
-        rows = np.concatenate([part.rows for part in parts])
-        if len(numbers) and (np.diff(numbers) < 0).any():
-            order = np.argsort(numbers, kind="stable")
-            numbers, kinds, rows = numbers[order], kinds[order], rows[order]
-        return Events(kinds, rows, numbers)
+        return in_one(parts)
 
     def of_one(self, made: tuple[DerivedRelation, int, int], block: ChangedRows, symbols: SymbolTable) -> Events:
         """The events of one of the derived relations, with the numbers of its events. Raises `NoEvents`."""
         relation, insertion, deletion = made
         columns, kept = relation.of(block.rows, symbols)
-        if relation.measured:
-            self.magnitudes.measure(relation, columns)
         signs, numbers = block.signs, block.numbers
         if kept is not None:
             signs, numbers = signs[kept], numbers[kept]
+        return Events(np.where(signs > 0, insertion, deletion), self._rows(relation, columns), numbers)
+
+    def of_all(
+        self,
+        made: tuple[DerivedRelation, int, int],
+        version: Version,
+        last: npt.NDArray[np.bool_],
+        symbols: SymbolTable,
+    ) -> tuple[Events, Events]:
+        """The insertions of all rows of a version, in two parts: those made of the rows that are marked `last`.
+
+        `last` bool[rows of the version]. Their numbers are all 0. Raises `NoEvents`.
+        """
+        relation, insertion, _ = made
+        columns, kept = relation.of_all(version, symbols)
+        marked, rows = last if kept is None else last[kept], self._rows(relation, columns)
+        parts = [rows[~marked], rows[marked]]
+        first, second = (Events(np.full(len(part), insertion), part, np.zeros(len(part), np.int64)) for part in parts)
+        return first, second
+
+    def _rows(self, relation: DerivedRelation, columns: Ints) -> Ints:
+        """Rows of a derived relation, int64[columns, n], as events have them: int64[n, width]. Raises `NoEvents`."""
+        if relation.measured:
+            self.magnitudes.measure(relation, columns)
         rows = np.zeros((columns.shape[1], self.width), np.int64)
         rows[:, : len(columns)] = columns.T
-        return Events(np.where(signs > 0, insertion, deletion), rows, numbers)
+        return rows

@@ -76,11 +76,6 @@ class ThresholdFormulas:
             for i, (source, columns) in enumerate(self._sources.items(), 1)
         )
 
-    def _derived(self, number: int, rows: Rows) -> DerivedRelation:
-        columns = self._sources[rows]
-        positive = frozenset(map(columns.index, self._positive[rows]))
-        return DerivedRelation(f"{rows[0]}.{number}", *rows, tuple(columns), positive)
-
     # -- columns ------------------------------------------------------------------------------------------------------
 
     def _source(self, source: RowSource) -> tuple[Rows, dict[str, Term]]:
@@ -262,7 +257,7 @@ def _sums(evaluator: Evaluator, clause: Clause, threshold: ThresholdClause) -> t
 
 def _columns(made: DerivedRelation, evaluator: Evaluator, symbols: SymbolTable) -> Objects:
     try:
-        rows, _ = made.of(evaluator.relations[made.predicate].content.columns(), symbols)
+        rows, _ = made.of_all(evaluator.relations[made.predicate].content, symbols)
     except NoEvents as refused:
         raise EvaluationError(
             str(refused.args[0]), why="the rule needs a value for each row", remedy="leave such rows out"

@@ -7,9 +7,11 @@ steps); time limits that nobody looks at where few events take long.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,7 @@ from lftj.maintain.kept_triggers import KeptTriggers
 from lftj.triggers import maps
 from lftj.triggers.algebra import EVENT, INSERTION, MapRead, Statement
 from lftj.triggers.compilation import compiled
+from lftj.triggers.derived_relations import ChangedRows
 from lftj.triggers.fill_order import fill_order
 from lftj.triggers.formulas import binds, relations_of
 from tests.conftest import JIT, examples
@@ -115,6 +118,38 @@ def anew(rule: str, names: tuple[str, ...], n: int) -> lftj.Database:
     for name in names:
         db.load(name, [(i, 0) for i in range(n)])
     return db
+
+
+WIDE = """
+.decl w(a:number, s:symbol, b:number, d:date, c:number)
+t[s] = sum b * (100 - c) : { w(_, s, b, d, c), c <= 50, d < @2020-01-03 }.
+v[a] = count : { w(a, s, b, _, c), w(b, s, _, _, c), b < c }.
+"""
+
+
+@examples(25)
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 2, st.sampled_from("xyz"), *[st.integers(0, 90)] * 2)), st.data())
+def test_all_rows_become_the_events_that_they_become_as_changes(rows: list[Any], data: Any) -> None:
+    """Some marked ones after the others, whichever columns are read of how many."""
+    db = lftj.Database()
+    db.rules(WIDE, maintain={"t": "triggers", "v": "triggers"})
+    facts = {(a, s, b, date(2020, 1, d + 1), c) for a, d, s, b, c in rows} | {(1, "x", 1, date(2020, 1, 1), 2)}
+    db.load("w", sorted(facts))
+    assert len(db["t"]) <= 3
+    list(db["v"])
+    version = db["w"]._version
+    marked = np.array(data.draw(st.lists(st.booleans(), min_size=len(facts), max_size=len(facts))))
+    bodies = {held.body for held in db._kept.heads.values() if isinstance(held, KeptTriggers)}
+    assert len(bodies) == 2
+    for body in bodies:
+        for made in body.events.by_predicate["w"]:
+            first, last = body.events.of_all(made, version, marked, db._symbols)
+            for found, here in ((first, ~marked), (last, marked)):
+                columns = version.columns()[:, here]
+                n = columns.shape[1]
+                block = ChangedRows("w", columns, np.ones(n, np.int8), np.zeros(n, np.int64))
+                for one, other in zip(found, body.events.of_one(made, block, db._symbols), strict=True):
+                    assert one.tolist() == other.tolist()
 
 
 def test_a_changed_row_is_measured_among_all_others() -> None:
