@@ -103,12 +103,22 @@ def _plain(op: str) -> str:
 
 
 def _selection(clauses: Sequence[Clause]) -> Clause | None:
-    """The clause of an internal relation that has rows of one other, those that meet conditions; None of any other."""
+    """The clause of an internal relation that has rows of one other, those that meet conditions; None of any other.
+
+    Both are over distinct variables, and only over those of the row: with a constant among them, or one variable twice,
+    whether a row is selected is more than conditions on the row that is at hand.
+    """
     clause = clauses[0] if len(clauses) == 1 else None
     if clause is None or not clause.head.startswith(INTERNAL):
         return None
-    plain = len(clause.atoms) == 1 and not (clause.negated or clause.aggregate or clause.acyclic)
-    return clause if plain else None
+    if len(clause.atoms) != 1 or clause.negated or clause.aggregate or clause.acyclic:
+        return None
+    bound, shown = [arg for arg in clause.atoms[0].args if arg is not None], clause.head_args
+    for args in (bound, shown):
+        if not all(isinstance(arg, Var) for arg in args) or len(names_of(*args)) < len(args):
+            return None
+    used = names_of(*shown, *(side for compare in clause.compares for side in (compare.left, compare.right)))
+    return clause if used <= names_of(*bound) else None
 
 
 class _ClauseTranslation:

@@ -130,6 +130,8 @@ def subquery(outer: Scope, kind: str | None) -> str:
     own = [(f"{name}.{column}", type_) for column, type_ in COLUMNS[table].items()]
     inner.columns = own + inner.columns if inner.chance(60) else own
     shown = "1" if kind is None else str(inner.pick(*[column for column, type_ in own if type_ == kind]))
+    if kind is not None and inner.chance(20):
+        shown = str(inner.draw(LITERALS[kind]))
     where = f" where {predicate(inner, 1)}" if inner.chance(75) else ""
     return f"select {shown} from {table} {name}{where}"
 

@@ -141,7 +141,8 @@ class Grammar:
         text, columns = self.tables(0, known)
         where = f" where {self.condition(columns, known, depth)}" if self.chance(0.7) else ""
         if kind < 0.7:
-            return f"{left} {negated}in (select {self.column(columns, NUMBERS)} from {text}{where})"
+            shown = self.random.choice("0123") if self.chance(0.2) else self.column(columns, NUMBERS)
+            return f"{left} {negated}in (select {shown} from {text}{where})"
         op = self.random.choice(("=", "<>", "<", ">="))
         if kind < 0.85:
             every = self.random.choice(("any", "all"))

@@ -29,6 +29,15 @@ SUBQUERIES = [
     "select n from u where (a, n) in (select a, n from u order by a, n, b limit 3)",
     "select (select n from u order by n nulls last limit 1) as m, id from t",
     "select sum((select count(*) from u where u.a = t.a)) as n from t",
+    # more than conditions on the row at hand, which triggers were kept as if they were: constants, one column twice
+    "select sum(id) as s from t p where b in (select 'x' from t q where q.id = p.id)",
+    "select sum(p.id) as s from t p join (select distinct id, 'x' as b from t) q on q.id = p.id and q.b = p.b",
+    "select count(*) as s from u where a in (select a from u where a = n)",
+    "select count(*) as s from u p where exists (select 1 from u q where q.a = p.a and p.n = 3)",
+    "select count(*) as s from u p where n = any (select 3 from u q where q.a = p.a)",
+    "select sum(n) as s from u where a in (select a from u where b = 'x')",
+    "select count(*) as s from u group by a having max(case when null then n end) = 1",
+    "select sum(a) filter (where (a, b) in (select a, 'x' from u)) as s, count(*) as m from u",
     # the first rows for each value of the query around
     "select id, (select n from u where u.a = t.a order by n desc nulls last, b limit 1) as m from t",
     "select id, (select b from u where u.a = t.a order by n nulls first, b limit 1 offset 1) as m from t",
