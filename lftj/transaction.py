@@ -54,6 +54,7 @@ from lftj.maintain.refused_calls import (
     inside_call,
     not_begun,
     not_committed,
+    replaced,
 )
 from lftj.maintain.rule_changes import RuleChanges
 from lftj.maintain.streams import Streams
@@ -305,6 +306,7 @@ class Transaction(RuleChanges, NotPickled):
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
             given = rows_to_erase(source, relation.given, self._evaluator.symbols, options)
+        self._check_there(name, relation)
         if given.absent is not None and self._missing == "error":
             raise absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
@@ -360,6 +362,7 @@ class Transaction(RuleChanges, NotPickled):
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
             given = rows_to_insert(source, schema, self._evaluator.symbols, options)
+        self._check_there(name, relation)
         self._add(name, relation, Batch(given.rows, given.size, op))
         if given.note:
             warnings.warn(given.note, DataWarning, stacklevel=3)
@@ -374,6 +377,11 @@ class Transaction(RuleChanges, NotPickled):
         except (KeyError, TypeError):  # what cannot be hashed is no name either
             raise unknown(name, relations) from None
 
+    def _check_there(self, name: str, relation: StoredRelation) -> None:
+        """Raise if the relation that rows were read for is gone, or another: their source may change the program."""
+        if (now := self._relation(name).schema) != relation.schema:
+            raise replaced(name, relation.schema, now)
+
     def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None:
         state = self._program or self._evaluator.state
         if name in state.strata.by_head:
@@ -383,7 +391,7 @@ class Transaction(RuleChanges, NotPickled):
         if relation.schema.bag:
             batch = of_bag(relation.schema, batch)
         elif relation.schema.key and batch.op == UPSERT:
-            for part in replacing(self._present().relations[name], batch):
+            for part in self._database._guarded(replacing, self._present().relations[name], batch):
                 self._add(name, relation, part)
             return
         if self._missing == "error":
@@ -523,7 +531,7 @@ class Transaction(RuleChanges, NotPickled):
         return limits
 
     def _deltas_of(self, commit: Commit) -> Deltas:
-        return Deltas(commit.changes, commit.unknown, self._evaluator, commit.fresh())
+        return Deltas(commit.changes, commit.unknown, self._evaluator, commit.schemas)
 
     def __repr__(self) -> str:
         return f"lftj.Transaction: {self._phase}"

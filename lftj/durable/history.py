@@ -308,4 +308,4 @@ def difference(database: InFile, other: InFile) -> Deltas:
                 why=f"it is {relation.schema} and {schema}, and a difference is of rows with the same columns",
                 remedy=f"read `{name}` in both; a branch that is made now has the columns of now",
             )
-    return Deltas(changes, {}, database._evaluator, {})
+    return Deltas(changes, {}, database._evaluator, {name: mine[name].schema for name in changes})

@@ -96,8 +96,9 @@ def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
     except BaseException:
         before.again(database, file)
         raise
-    changes = _changes(before.state.relations, contents, database._state.relations)
-    return Deltas(changes, {}, database._evaluator, {})
+    after = database._state.relations
+    changes = _changes(before.state.relations, contents, after)
+    return Deltas(changes, {}, database._evaluator, {name: after[name].schema for name in changes})
 
 
 def _kept_by_row(file: DatabaseFile, upto: int) -> bool:

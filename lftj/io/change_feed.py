@@ -42,6 +42,7 @@ from lftj.io.read_options import ReadOptions
 from lftj.io.rejects import BadRowsError, Rejects
 from lftj.io.sources import read
 from lftj.io.staging import Loaded
+from lftj.maintain.refused_calls import replaced
 from lftj.progress import Progress
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch
 from lftj.store.copies import with_copies
@@ -139,14 +140,14 @@ class Committing(Protocol):
 
 
 class FeedReader:
-    """Reads a feed of one relation, in one piece or several. `notes`: what was passed over, in words.
+    """Reads a feed of one `relation`, in one piece or several. `notes`: what was passed over, in words.
 
     A feed of a bag may name its last column too, as the bag's differences do: then it says of each row how many copies
     come or go. Whether it does is known of the first piece.
     """
 
     def __init__(self, schema: Schema, symbols: SymbolTable, op: str, tx: str | None, options: ReadOptions) -> None:
-        self._given, self._symbols, self.options = schema.given, symbols, options
+        self.relation, self._given, self._symbols, self.options = schema, schema.given, symbols, options
         self._schema = schema  # of what is read, once `_counted` is known
         self._counted: bool | None = None if schema.bag else False
         self._beside = [op] if tx is None else [op, tx]
@@ -319,6 +320,8 @@ def follow(
             for changes in _commits(_read(reader, source, size or BATCH_ROWS, start), size or BATCH_ROWS):
                 with db.transaction() as tx:
                     relation = tx._relation(name)
+                    if relation.schema != reader.relation:
+                        raise replaced(name, reader.relation, relation.schema)
                     for batch in changes.batches():
                         tx._add(name, relation, batch)
                 rows = report.rows + len(changes)

@@ -86,6 +86,7 @@ class Commit:
         "fact_changes",
         "join_stats",
         "reports",
+        "schemas",
         "seconds",
         "state",
         "unknown",
@@ -116,6 +117,8 @@ class Commit:
         self.changes: dict[str, Change] = {}
         self.fact_changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
+        # Of the relations that changed, and those that only the transaction's program has.
+        self.schemas: dict[str, Schema] = {}
         self.reports: dict[str, HeadReport] = {}
         self.work: dict[str, tuple[Sequence[Clause], Sequence[RuleWork]]] = {}
         self.join_stats: dict[str, JoinStatsByJoin] = {}
@@ -158,16 +161,20 @@ class Commit:
                 self._follow(step, heads, facts)
             self.state = step.state
         left = self.state.relations
+        constrained = False
         for name in self.changes:
-            # Only one that has changed may have a row: most commits have none to look at.
-            if name in left and left[name].schema.constraint:
-                check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
-                break
+            if name in left:
+                self.schemas[name] = schema = left[name].schema
+                constrained = constrained or schema.constraint != ""
+        if constrained:  # only one that has changed may have a row: most commits have none to look at
+            check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
         if self._streams is not None:
             lagging = [version for name in {**changed, **self.changes} for version in left[name].lagging()]
             make_room(self._evaluator.arena, lagging)
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
+        if self._program is not None:
+            self.schemas |= {name: held.schema for name, held in left.items() if name not in self._before.relations}
         self.seconds = time.perf_counter() - started
 
     def publish(self) -> None:
@@ -432,8 +439,3 @@ class Commit:
             )
             # What they took together is said of the first.
             steps, removed, added, seconds = 0, 0, 0, 0.0
-
-    def fresh(self) -> dict[str, Schema]:
-        """The schemas of relations that only the transaction's program has."""
-        relations = {} if self._program is None else self._program.relations
-        return {name: r.schema for name, r in relations.items() if name not in self._before.relations}

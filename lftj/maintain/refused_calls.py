@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lftj.errors import DataError, TransactionError, UnknownRelationError
+from lftj.values.schema import Schema
 
 
 def not_begun() -> TransactionError:
@@ -50,6 +51,15 @@ def inside_call(what: str, call: str) -> TransactionError:
         f"{what} inside `{call}`",
         why="a source or a function of it makes the change, which would be lost when the call ends",
         remedy="make it before the call, or after it",
+    )
+
+
+def replaced(name: str, was: Schema, now: Schema) -> DataError:
+    """The relation that rows were read for is another by now."""
+    return DataError(
+        f"`{name}` was replaced while rows for it were read",
+        why=f"they were read for {was}, and it is {now} now",
+        remedy="give the rows as it is now, or replace it before or after the call",
     )
 
 

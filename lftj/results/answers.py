@@ -139,9 +139,15 @@ class Answers(NotPickled):
         clause = check_query(text, schemas, parameters=True)
         if order is not None:
             check_order(clause, order)
-        compiled = Compiled(clause, order, schemas)
+        compiled = Compiled(text, clause, order, schemas)
         put(self._lock, self._known, (text, order), compiled, KEPT_QUERIES)
         return compiled
+
+    def _now(self, compiled: Compiled) -> Compiled:
+        """The query as it reads now: its text is checked again if what it reads is gone, or has other columns."""
+        if compiled.valid(self._evaluator.state.relations):
+            return compiled
+        return self._compiled(compiled.text, compiled.order)
 
     # -- what queries use ---------------------------------------------------------------------------------------------
 
@@ -213,6 +219,7 @@ class Answers(NotPickled):
 
     def _count(self, compiled: Compiled, given: Mapping[str, Any], timeout: float | None) -> tuple[int, Evaluation]:
         with self._lock:
+            compiled = self._now(compiled)
             limits = self._prepared(compiled.clause, timeout)
             with self._progress.step("counting"):
                 count = self._giving(compiled, given).count
@@ -224,7 +231,7 @@ class Answers(NotPickled):
     ) -> tuple[Relation, Evaluation] | None:
         """The rows of a query with parameters if there are few, which are found at once; else None."""
         with self._lock:
-            evaluator = self._evaluator
+            evaluator, compiled = self._evaluator, self._now(compiled)
             codes = compiled.codes(given, evaluator.symbols)
             if not evaluator.state.stale.isdisjoint(compiled.reads):
                 self._refresh(compiled.reads, timeout)
@@ -237,8 +244,9 @@ class Answers(NotPickled):
         self, compiled: Compiled, given: Mapping[str, Any], timeout: float | None
     ) -> tuple[Relation, Evaluation]:
         """The rows of a query, however many."""
-        clause, schema = compiled.clause, compiled.schema
         with self._lock:
+            compiled = self._now(compiled)
+            clause, schema = compiled.clause, compiled.schema
             limits = self._prepared(clause, timeout)
             chunks: list[Any] = []
             with self._progress.step("evaluating"):
@@ -250,8 +258,11 @@ class Answers(NotPickled):
 
     def _describe(self, compiled: Compiled, given: Mapping[str, Any]) -> Evaluation:
         with self._lock:
+            compiled = self._now(compiled)
             self._refresh(compiled.clause.reads, None)
-            return self._giving(compiled, given).describe(compiled.clause, order=compiled.order)
+            describe = self._giving(compiled, given).describe
+            described: Evaluation = self._guarded(describe, compiled.clause, order=compiled.order)
+            return described
 
     def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call `action`; running out of memory becomes an error that says so, and what a fork has taken another."""

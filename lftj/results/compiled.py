@@ -32,12 +32,15 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class Compiled:
-    """A checked query. `schema`: of its answers · `parameters`: in the order of the text · `reads`: relations."""
+    """A checked query. `schema`: of its answers · `parameters`: in the order of the text · `reads`: relations.
 
-    __slots__ = ("_interned", "_null", "_schemas", "clause", "order", "parameters", "reads", "schema", "walk")
+    `text`, `order`: what it was made of.
+    """
 
-    def __init__(self, clause: Clause, order: tuple[str, ...] | None, schemas: Mapping[str, Schema]) -> None:
-        self.clause, self.order = clause, order
+    __slots__ = ("_interned", "_null", "_schemas", "clause", "order", "parameters", "reads", "schema", "text", "walk")
+
+    def __init__(self, text: str, clause: Clause, order: tuple[str, ...] | None, schemas: Mapping[str, Schema]) -> None:
+        self.text, self.clause, self.order = text, clause, order
         names = [str(term) for term in clause.head_args]
         columns = [Column(n, t.type) for n, t in zip(names, clause.head_args, strict=True)]
         self.schema = Schema("query", tuple(columns))

@@ -70,7 +70,7 @@ class Query(Tabular):
         from lftj.explain.explanation import Explanation
 
         evaluation = self._evaluation or self._database._describe(self._compiled, self._given)
-        return Explanation.of_query(self._compiled.clause, evaluation, self._database._threads)
+        return Explanation.of_query(evaluation.clause, evaluation, self._database._threads)
 
     def __len__(self) -> int:
         return self.count()

@@ -121,7 +121,11 @@ class Delta(Tabular):
 
 
 class Deltas(Mapping[str, Delta], Unchanging):
-    """The delta of every relation. Iterating lists those of the program that changed; the others have an empty one."""
+    """The delta of every relation. Iterating lists those of the program that changed; the others have an empty one.
+
+    `schemas`: those of the relations that changed, as they were then, and of others that the database does not have
+    yet. A relation may be gone, or have other columns, by the time somebody looks.
+    """
 
     _instead = "give their rows instead, as in `{name: deltas[name].to_arrow() for name in deltas}`"
 
@@ -130,15 +134,15 @@ class Deltas(Mapping[str, Delta], Unchanging):
         changes: Mapping[str, Change],
         unknown: Mapping[str, EvaluationError],
         evaluator: Evaluator,
-        fresh: Mapping[str, Schema],
+        schemas: Mapping[str, Schema],
     ) -> None:
-        self._changes, self._unknown, self._evaluator, self._fresh = changes, unknown, evaluator, fresh
+        self._changes, self._unknown, self._evaluator, self._schemas = changes, unknown, evaluator, schemas
         self._made: dict[str, Delta] = {}
         self._shown = [name for name in changes if not name.startswith(INTERNAL)]
 
     def _about(self, names: Collection[str]) -> Deltas:
         """The same deltas, of which iterating lists only those of `names` that changed."""
-        narrowed = Deltas(self._changes, self._unknown, self._evaluator, self._fresh)
+        narrowed = Deltas(self._changes, self._unknown, self._evaluator, self._schemas)
         narrowed._made = self._made
         narrowed._shown = [name for name in self._shown if name in names]
         return narrowed
@@ -169,9 +173,9 @@ class Deltas(Mapping[str, Delta], Unchanging):
     def _schema(self, name: str) -> Schema:
         relations = self._evaluator.state.relations
         try:
-            return relations[name].schema if name in relations else self._fresh[name]
+            return self._schemas[name] if name in self._schemas else relations[name].schema
         except (KeyError, TypeError):  # what cannot be hashed is no name either
-            raise unknown(name, (*relations, *self._fresh)) from None
+            raise unknown(name, (*relations, *self._schemas)) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shown)
