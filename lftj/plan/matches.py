@@ -256,19 +256,40 @@ class Matches:
     def witness(self, component: int, bound: int) -> float:
         """The probability that a component has a witness, `bound` being bound.
 
-        By some order of its variables, least fan-out first: it is a property of the data, not of the order.
+        By some order of its variables, least fan-out first: it is a property of the data, not of the order. That of a
+        component needs those of the parts that are left behind its first variable, which are found before it: by a list
+        of what waits, as a chain may be longer than calls can be deep.
         """
+        known, asked = self._witness, self._seen_by(component, bound)
+        waiting = [] if asked in known else [asked]
+        first: dict[tuple[int, int], tuple[Matching | None, list[tuple[int, int]]]] = {}
+        while waiting:
+            at = waiting[-1]
+            if at not in first:
+                first[at] = self._first_of(*at)
+            match, parts = first[at]
+            unknown = [part for part in parts if part not in known]
+            if unknown:
+                waiting += unknown
+                continue
+            waiting.pop()
+            rest = math.prod(known[part] for part in parts)
+            known[at] = (
+                1.0 if match is None else first_hit(match.offered, match.doubt * match.matches / match.offered * rest)
+            )
+        return known[asked]
+
+    def _seen_by(self, component: int, bound: int) -> tuple[int, int]:
+        """A component, and those of `bound` that it is connected to."""
         around, left = 0, component
         while left:
             bit = left & -left
             left ^= bit
             around |= self.neighbours[bit]
-        at = (component, bound & around)
-        if at not in self._witness:
-            self._witness[at] = self._search(*at)
-        return self._witness[at]
+        return component, bound & around
 
-    def _search(self, component: int, bound: int) -> float:
+    def _first_of(self, component: int, bound: int) -> tuple[Matching | None, list[tuple[int, int]]]:
+        """(how the first variable of a component is matched, the parts that are left behind it)."""
         left = self.frontier(component, bound) or component
         best, chosen = None, 0
         while left:
@@ -278,10 +299,8 @@ class Matches:
             if known is not None and (best is None or known.offered < best.offered):
                 best, chosen = known, bit
         if best is None:
-            return 1.0
-        return first_hit(
-            best.offered, best.doubt * best.matches / best.offered * self.witnesses(component & ~chosen, bound | chosen)
-        )
+            return None, []
+        return best, [self._seen_by(part, bound | chosen) for part in self.components(component & ~chosen)]
 
     def witnesses(self, variables: int, bound: int) -> float:
         """The probability that every component of `variables` has a witness."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -98,3 +100,16 @@ def test_wide_rules_derive_what_narrow_ones_do() -> None:
         bound = [(r[2], r[4]) for r in wide for a, _ in pairs if a == r[7]]
         assert dict(db["m"]) == {key: sum(v for k, v in bound if k == key) for key, _ in bound}
         assert set(db["two"]) == {(r[1], s[1]) for r in wide for s in wide if r[2] == s[2] and (r[3], s[4]) in pairs}
+
+
+def test_a_long_chain_is_planned_without_deep_calls() -> None:
+    """Each variable took four calls within those of the one before: a RecursionError of Python from some 250 on."""
+    n, before = 80, sys.getrecursionlimit()
+    db = lftj.Database(".decl e(a:number, b:number)")
+    db.load("e", [(i, i + 1) for i in range(n + 3)])
+    db.rules(f"c(x0, x{n}) :- " + ", ".join(f"e(x{i}, x{i + 1})" for i in range(n)) + ".")
+    sys.setrecursionlimit(len(inspect.stack(0)) + 4 * n - 120)
+    try:
+        assert list(db["c"]) == [(i, i + n) for i in range(4)]
+    finally:
+        sys.setrecursionlimit(before)
