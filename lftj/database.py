@@ -51,13 +51,13 @@ from lftj.evaluate.empty_relations import check_constraints, constraints_of
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.bytes_held import bytes_held
+from lftj.explain.explained import explained
 from lftj.explain.explanation import Explanation
-from lftj.explain.maintenance import maintenance_of
 from lftj.io.read_options import ReadOptions
 from lftj.join.run import Limits
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.clause import Directive, owner
+from lftj.language.clause import Directive
 from lftj.maintain.journal import Journal
 from lftj.maintain.refresh import refresh
 from lftj.maintain.refused_calls import inside_call
@@ -487,23 +487,11 @@ class Database(InFile):
         Print it, or call `.json()`.
         """
         with self._lock:
-            state = self._state
-            names = [name] if name is not None else list(state.strata.order)
+            names = list(self._state.strata.order) if name is None else [name]
             for n in names:
                 self._stored(n)
-            wanted = state.strata.below(names).union(
-                constraint for constraint in constraints_of(state) if owner(constraint) in names
-            )
-            heads = [head for head in state.strata.order if head in wanted]
-            evaluations = {
-                head: [state.evaluations.get(c) or self._evaluator.describe(c) for c in state.strata.of(head)]
-                for head in heads
-            }
-            step = Step.at_rest(self._evaluator, self._kept)
-            upkeep = {head: maintenance_of(step, head, evaluations[head]) for head in heads}
-            return Explanation.of_strata(
-                heads, evaluations, state.relations, upkeep, stale=set(state.stale), threads=self._threads
-            )
+            made: Explanation = self._guarded(explained, self._evaluator, self._kept, names, self._threads)
+            return made
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes of pages per relation and key order (by column names), and of everything under "total".

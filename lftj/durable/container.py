@@ -452,9 +452,17 @@ class Container:
 
     @contextlib.contextmanager
     def failing(self, what: str) -> Iterator[None]:
-        """Tell what SQLite says while the file is used to `what`."""
+        """Tell what SQLite says while the file is used to `what`, and that there is no memory for what it holds."""
         try:
             yield
+        except MemoryError as full:
+            # With the kernels, which whoever only looks into a file does without.
+            from lftj.results.answer_errors import out_of_memory
+            from scantree.memory import ArenaFullError
+
+            if not isinstance(full, ArenaFullError):
+                raise
+            raise out_of_memory(full) from None
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(what, error) from None
 

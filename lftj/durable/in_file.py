@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
+import numpy as np
+
 from lftj import arguments
 from lftj.errors import DatabaseFileError, DataError, TransactionError
 from lftj.language.clause import INTERNAL
@@ -288,7 +290,7 @@ class InFile(Watched):
         if self._file is None:
             return
         from lftj.durable.entry import LogEntry
-        from lftj.store.change import Change
+        from lftj.store.change import INSERTED, Change
 
         steps: list[dict[str, Any]] = []
         self._note_rules(steps, program, options)
@@ -296,8 +298,8 @@ class InFile(Watched):
         facts = {}
         for name, relation in state.relations.items():
             if name not in before:
-                empty = relation.declared_store().empty()
-                facts[name] = Change.between(empty, relation.facts)
+                rows = relation.facts.columns()
+                facts[name] = Change(rows, np.full(rows.shape[1], INSERTED, np.int8))
             elif before[name].facts is not relation.facts:
                 facts[name] = Change.between(before[name].facts, relation.facts)
         facts = {name: change for name, change in facts.items() if len(change.kinds)}

@@ -10,7 +10,7 @@ import pytest
 
 import lftj
 from lftj.durable import care
-from lftj.errors import ArgumentError, DatabaseFileError
+from lftj.errors import ArgumentError, DatabaseFileError, MemoryLimitError
 from tests.cli.conftest import Shell, shell
 from tests.durable.shop import opened
 
@@ -87,3 +87,23 @@ def test_the_help_lists_every_strategy(shell: Shell, monkeypatch: pytest.MonkeyP
     told = shell("run", "--help").out
     assert "--maintain HEAD=auto|trace|delta|triggers|recompute" in told
     assert "--granularity HEAD=auto|node|interval" in told
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_memory_does_not_suffice_for(tmp_path: Path, read_only: bool) -> None:
+    """It ended in what the pages say, which is no error of lftj's."""
+    path = tmp_path / "n.lftj"
+    with lftj.Database(".decl n(a:number, b:number)", path=path) as db:
+        db.load("n", [(i, -i) for i in range(3_000)])
+    with pytest.raises(MemoryLimitError):
+        lftj.Database(path=path, memory_limit="50kB", read_only=read_only)
+    with lftj.Database(path=path, memory_limit="10MB") as db:
+        assert len(db["n"]) == 3_000
+        db._arena.limit = db._arena.used
+        with pytest.raises(MemoryLimitError):
+            db.rules(".decl m(a:number)  m(1). m(2).")
+        assert "m" not in db
+        db._arena.limit = 1 << 30
+        db.rules(".decl m(a:number)  m(1). m(2).")
+    with lftj.Database(path=path) as db:
+        assert sorted(db["m"]) == [(1,), (2,)]

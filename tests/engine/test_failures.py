@@ -192,6 +192,43 @@ def test_a_memory_limit_in_the_middle_of_a_rule() -> None:
     assert len(db["n"]) == 600
 
 
+ITEMS = """
+.decl item(name:symbol, code:number, price:number) primary-key (code)
+chain(x, z) :- item(_, x, y), item(_, y, z), item(_, x, z).
+dear[p] = max c : { item(_, c, p) }.
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda db: db.load_changes("item", [{"name": "x", "code": 7, "price": 7, "op": "u"}]),
+        lambda db: upserted(db, "item", ("x", 7, 7)),
+        lambda db: db.explain(),
+        lambda db: db.query("item(n, c, p), item(n, p, c), c < p").explain(),
+    ],
+    ids=["load_changes", "upsert", "explain", "explain a query"],
+)
+def test_a_memory_limit_in_whatever_call_is_told_as_one(call: Callable[[lftj.Database], object]) -> None:
+    """They raised what the pages say, which is no error of lftj's."""
+    db = lftj.Database(ITEMS)
+    db.load("item", [(f"s{i % 7}", i, i) for i in range(600)])
+    before, refused = list(db["item"]), 0
+    for room in (0, 2_000, 20_000, 1 << 30):
+        db._arena.limit = db._arena.used + room
+        try:
+            call(db)
+        except MemoryLimitError:
+            refused += 1
+            assert list(db["item"]) == before
+    assert refused < 4, "there is room in the end"
+
+
+def upserted(db: lftj.Database, name: str, row: tuple[Any, ...]) -> None:
+    with db.transaction() as tx:
+        tx.upsert(name, [row])
+
+
 def endless() -> lftj.Database:
     """`n(a), ..., a + b + c + d + e < 0` has no answer and takes a lifetime to find that out."""
     db = small()
