@@ -20,6 +20,7 @@ from lftj.language.checker import check_query
 from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
 from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
+from lftj.language.null import not_admitted
 from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Column, Schema
@@ -101,12 +102,23 @@ class Map(Operator):
             rows = np.array(found, np.int64).reshape(width, columns.count)
             made = ZSet(rows, columns.columns[_WEIGHT]).kept(defined)
         if undefined and not self.lenient:
-            raise EvaluationError(
-                f"`{self.text}` has no value for some row",
-                why="a division by zero, a result out of range or a text that is no number; the step was not made",
-                remedy="filter such rows first",
-            )
+            raise self._undefined()
         return made
+
+    def _undefined(self) -> EvaluationError:
+        """The error for a row that has no value."""
+        for value in map(not_admitted, self.conditions):
+            if value is not None:
+                return EvaluationError(
+                    f"`{self.text}` brings {value} to a column that admits null",
+                    why="it is the code of null there; the step was not made",
+                    remedy="filter such rows first, or keep null away from the column",
+                )
+        return EvaluationError(
+            f"`{self.text}` has no value for some row",
+            why="a division by zero, a result out of range or a text that is no number; the step was not made",
+            remedy="filter such rows first",
+        )
 
 
 def filtered(columns: Columns, text: str) -> Map:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lftj import arguments
 from lftj.arguments import mapping, refused
 from lftj.errors import DataError
-from lftj.language.clause import Term, Value, Var
-from lftj.language.null import is_null
+from lftj.language.clause import Compare, Term, Value, Var
+from lftj.language.null import FULL, admitted, is_null
 from lftj.language.terms import here
-from lftj.language.types import comparable
+from lftj.language.types import comparable, narrower
 from lftj.streams.distinct import Distinct
 from lftj.streams.expressions import Map, check_names, checked_value, filtered, mapped, unknown_column
 from lftj.streams.functions import applied
@@ -245,14 +245,17 @@ class Stream:
         return joined + self._filled(self.antijoin(other, on), joined, {}, fill)
 
     def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
-        """The join, and the rows of either stream that match none, with `fill` for the other's columns by name."""
+        """The join, and the rows of either stream that match none, with `fill` for the other's columns by name.
+
+        Keys of both go to one column, which has room for the decimals of both and admits null where one does. The value
+        whose code is null there is an error.
+        """
         joined = self.join(other, on)
         left, right = self._keys(other, on)
         # A row of the other stream has its keys in columns of this one, which then admit what those do.
         columns = list(joined._node.columns)
         for i, j in zip(left, right, strict=True):
-            if is_nullable(other._node.columns[j].type):
-                columns[i] = Column(columns[i].name, with_null(columns[i].type))
+            columns[i] = Column(columns[i].name, _key_of_either(columns[i].type, other._node.columns[j].type))
         if tuple(columns) != tuple(joined._node.columns):
             joined = joined._made(Project(tuple(range(len(columns)))), tuple(columns))
         names = {self._node.columns[i].name: other._node.columns[j].name for i, j in zip(left, right, strict=True)}
@@ -264,12 +267,15 @@ class Stream:
     def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:
         """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
         mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
-        known = list(rows.columns)
+        known = rows.columns
         terms: list[Term] = []
+        conditions: list[Compare] = []
         for column in like._node.columns:
             own = names.get(column.name, column.name)
             if own in known:
                 terms.append(Var(own, column.type))
+                if is_nullable(column.type) and known[own] in FULL:
+                    conditions.append(admitted(Var(own, known[own])))
                 continue
             if column.name not in fill:
                 raise DataError(
@@ -279,7 +285,7 @@ class Stream:
                 )
             terms.append(Value(checked_value(fill[column.name], column), column.type))
         text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
-        return rows._made(Map(tuple(known), (), tuple(terms), text), like._node.columns)
+        return rows._made(Map(tuple(known), tuple(conditions), tuple(terms), text), like._node.columns)
 
     def interval_join(self, other: Stream, on: On, *, time: tuple[str, str], within: tuple[int, int]) -> Stream:
         """Of the pairs of `join` those near in time: `within[0] <= other's time - this one's <= within[1]`.
@@ -362,6 +368,12 @@ class Stream:
     def differentiate(self) -> Stream:
         """`D`: what the value has more than that of the tick before."""
         return self._made(Differentiate(self._node.arity), self._node.columns)
+
+
+def _key_of_either(left: str, right: str) -> str:
+    """The type of a key column that holds what a column of type `left` does, and what one of type `right` does."""
+    wider = right if narrower(right, left) else left
+    return with_null(wider) if is_nullable(left) or is_nullable(right) else wider
 
 
 def stream_of(graph: Graph, stream: object, why: str) -> Stream:

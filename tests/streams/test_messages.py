@@ -56,6 +56,12 @@ def undefined(circuit: streams.Circuit, bid: Stream) -> None:
     circuit.step({"bid": [(0, 1.5)]})
 
 
+def least_key(circuit: streams.Circuit) -> None:
+    left, right = circuit.input("left", k="number?", x=int), circuit.input("right", k=int)
+    circuit.output("o", left.full_join(right, on="k", fill={"x": 0}))
+    circuit.step({"right": [(-(2**63),)]})
+
+
 def large_sum(circuit: streams.Circuit, item: Stream) -> None:
     """Two outputs, and one that the sum is not for."""
     made = item.group_by("name").aggregate(total=streams.sum("item"))
@@ -306,6 +312,14 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
             "output `o`: `share = 10 / item` has no value for some row\n"
             "  why: a division by zero, a result out of range or a text that is no number; the step was not made\n"
             "  do: filter such rows first"
+        ),
+    ),
+    "a key that stands for null": (
+        lambda c, bid, item: least_key(c),
+        (
+            "output `o`: `k = k, x = 0` brings -9223372036854775808 to a column that admits null\n"
+            "  why: it is the code of null there; the step was not made\n"
+            "  do: filter such rows first, or keep null away from the column"
         ),
     ),
     "a sum beyond its type": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -79,6 +80,51 @@ def test_a_column_without_null_is_not_joined_with_it() -> None:
     assert not told["one"]
     assert not told["two"]
     assert set(dict(told["kept"])) == {(-(2**63), 2, 0)}
+
+
+@pytest.mark.parametrize("incremental", [True, False])
+@pytest.mark.parametrize(("kind", "value"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
+@pytest.mark.parametrize("nullable", ["l", "r"])
+def test_the_code_of_null_is_no_key_of_a_full_join_with_null(
+    kind: str, value: int, nullable: str, incremental: bool
+) -> None:
+    """The row came out with null for its key."""
+    circuit = streams.Circuit()
+    types = {name: f"{kind}?" if name == nullable else kind for name in "lr"}
+    left, right = circuit.input("l", k=types["l"], a=int), circuit.input("r", k=types["r"], b=int)
+    circuit.output("full", left.full_join(right, on="k", fill={"a": 0, "b": 0}))
+    running = circuit.incremental() if incremental else circuit
+    other = "r" if nullable == "l" else "l"
+    with pytest.raises(lftj.Error) as caught:
+        running.step({other: [(value, 2)]})
+    assert caught.value.what.endswith(f"` brings {value} to a column that admits null")
+    near = value - 1 if kind == "unsigned" else value + 1
+    told = running.step({other: [(near, 2)], nullable: [(None, 1)]})
+    rows = [(near, 2, 0), (None, 0, 1)] if nullable == "r" else [(near, 0, 2), (None, 1, 0)]
+    assert dict(told["full"]) == dict.fromkeys(rows, 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "made"),
+    [
+        ("decimal(4,2)", "decimal(10,2)", "decimal(10,2)"),
+        ("decimal(10,2)", "decimal(4,2)", "decimal(10,2)"),
+        ("decimal(4,2)?", "decimal(10,2)", "decimal(10,2)?"),
+        ("decimal(4,2)", "decimal(10,2)?", "decimal(10,2)?"),
+    ],
+)
+def test_the_key_of_a_full_join_has_room_for_the_decimals_of_both(one: str, two: str, made: str) -> None:
+    """Decimals of the right stream were given out in a type that does not hold them."""
+    circuit = streams.Circuit()
+    left, right = circuit.input("l", k=one, a=int), circuit.input("r", k=two, b=int)
+    full = left.full_join(right, on="k", fill={"a": 0, "b": 0})
+    assert full.columns["k"] == made
+    circuit.output("full", full)
+    large, small, both = Decimal("12345678.00"), Decimal("1.00"), Decimal("2.00")
+    wide, narrow = ("r", "l") if one.startswith("decimal(4") else ("l", "r")
+    told = circuit.incremental().step({wide: [(large, 1), (both, 2)], narrow: [(small, 3), (both, 4)]})
+    told["full"].to_arrow().validate(full=True)
+    assert {row[0] for row, _ in told["full"]} == {large, small, both}
 
 
 def test_near_in_time_and_looked_up() -> None:
