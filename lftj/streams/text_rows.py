@@ -27,7 +27,7 @@ from lftj.io.convert import arrow_part
 from lftj.io.fields import bulk_part
 from lftj.io.file import File
 from lftj.io.json_text import JSON_FAMILIES, read_ndjson
-from lftj.io.lines import records
+from lftj.io.lines import BOM, records
 from lftj.io.pick import ColumnsError, listed
 from lftj.io.read_ahead import in_memory
 from lftj.io.read_options import DEFAULTS
@@ -69,8 +69,10 @@ class TextRows:
         return "," if self._file.delimiter == "," else None
 
     def table(self, text: bytes) -> pa.Table:
-        """The rows of the next piece."""
-        file = replace(self._file, content=text, lines_before=self.line - 1)
+        """The rows of the next piece, without the BOM that the file may begin with."""
+        # The readers take a BOM at the start for a mark; a text that begins with one needs the mark before it.
+        content = BOM + text if text.startswith(BOM) else text
+        file = replace(self._file, content=content, lines_before=self.line - 1)
         self.line += text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
         if file.delimiter:
             return self._of_lines(file)

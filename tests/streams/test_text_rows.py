@@ -171,6 +171,40 @@ def test_rows_are_those_that_a_load_reads(
         assert found == wanted or isinstance(found, tuple)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v,k\n\ufeffx,1\n\ufeffy,2",
+        '\ufeff\ufeffx,1\n"\ufeffy",2\n\ufeffz,3\n',
+        'v,k\n\ufeff"x",1\n\n\ufeff',
+        '[1, "\ufeffx"]\n[2, "y"]\n',
+        '{"k": 1, "v": "x"}\n\ufeff{"k": 2, "v": "y"}\n',
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_a_mark_within_a_file_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, piece: int) -> None:
+    """U+FEFF was dropped where a piece of the file begins with it, as that behind the last line end does."""
+    monkeypatch.setattr(sources, "PIECE", piece)
+    path = tmp_path / ("t.ndjson" if text.startswith(("[", "{")) else "t.csv")
+    path.write_bytes(text.encode())
+    types = {"k": "number", "v": "symbol"}
+    found, wanted = outcome(of_circuit, path, types), outcome(loaded, path, types)
+    assert isinstance(found, list) == isinstance(wanted, list)
+    assert found == wanted or isinstance(found, tuple)
+
+
+def test_a_mark_that_is_appended_is_text(tmp_path: Path) -> None:
+    """A piece that is appended to a followed file lost the U+FEFF that it began with."""
+    path, made = tmp_path / "t.csv", streams.Circuit("all")
+    path.write_text("\ufeffv,k\nx,1\n", encoding="utf-8")
+    made.output("all", made.input("t", k="number", v="symbol"))
+    steps = made.incremental().run({"t": path}, follow=True)
+    assert list(next(steps)["all"].inserted) == [(1, "x")]
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\ufeffy,2\n")
+    assert list(next(steps)["all"].inserted) == [(2, "\ufeffy")]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 1000])
 @pytest.mark.parametrize("kind", ["csv", "tsv", "ndjson"])
 def test_a_followed_file_is_read_as_a_load_reads_it(
