@@ -1,9 +1,10 @@
 """Python functions over Arrow columns, as operators: `bid.apply(folders, "url", first=str, second=str)`.
 
 The function gets an Arrow array for each of the columns that it asks for, with a value for each row of a batch, and
-gives an array for each new column. It must be a function of each row alone: the same row always gives the same values,
-whatever other rows are in the batch, or the changes that it makes of rows that go would not cancel those of rows that
-came. Given that, it is linear (DBSP, section 4.2), and is its own incremental version.
+gives an array or a list for each new column, in a tuple if there are several. It must be a function of each row alone:
+the same row always gives the same values, whatever other rows are in the batch, or the changes that it makes of rows
+that go would not cancel those of rows that came. Given that, it is linear (DBSP, section 4.2), and is its own
+incremental version.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class ApplyFunction(Operator):
                 why="it was given a batch of rows in an Arrow array per column; the step was not made",
                 remedy="make it give a value for every row, or filter such rows first",
             ) from error
-        columns = list(found) if isinstance(found, tuple | list) else [found]
+        columns = list(found) if isinstance(found, tuple) else [found]  # a list is the values of one column
         rows, weights = zset.rows, zset.weights
         if self.flat:
             of = self._of_rows(columns.pop(0) if columns else None, len(zset))
@@ -89,7 +90,7 @@ class ApplyFunction(Operator):
         return FunctionError(
             f"the function `{self._name()}` {what}",
             why="rows take their new columns from what it gives, row by row; the step was not made",
-            remedy="give an array for each new column, in their order, with a value for each row",
+            remedy="give an array for each new column, in a tuple in their order, with a value for each row",
         )
 
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:

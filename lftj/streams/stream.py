@@ -92,9 +92,9 @@ class Stream:
     def apply(self, function: Callable[..., Any], *names: str, flat: bool = False, **made: object) -> Stream:
         """Every row with more columns `made` (name=int, float, str), computed of columns `names` by a Python function.
 
-        It is called with an Arrow array per name, and gives an array per new column (one alone, or a tuple). It must be
-        a function of each row alone. `flat`: a row may give any number of rows; the function then gives first, as
-        int64[n], the place of the row that each of its rows comes from.
+        It is called with an Arrow array per name, and gives an array or a list per new column (one alone, or a tuple of
+        them). It must be a function of each row alone. `flat`: a row may give any number of rows; the function then
+        gives first, as int64[n], the place of the row that each of its rows comes from.
         """
         operator = applied(self._node.columns, function, names, made, flat)
         return self._made(operator, (*self._node.columns, *operator.made))
