@@ -1,7 +1,8 @@
 """`lftj stream CIRCUIT.py --input NAME=FILE`: a circuit over files, and what each step gave as lines of JSON.
 
 The Python file makes a `lftj.streams.Circuit` and calls it `circuit`. Every line of the output is a row of an output:
-its columns, `_weight`, and `_output`, the name. Values are those of files of JSON (lftj/io/json_text.py).
+its columns, `_weight`, and `_output`, the name; underscores keep these two apart from columns. Values are those of
+files of JSON (lftj/io/json_text.py).
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.settings import by_name
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.io.json_text import json_values
+from lftj.results.tabular import apart
 from lftj.streams.circuit import Circuit
-from lftj.streams.weighted import WeightedRows
+from lftj.streams.weighted import WEIGHT, WeightedRows
 from lftj.values.type_table import type_of
 
 
@@ -116,7 +118,8 @@ def _input(given: str) -> tuple[str, str]:
 def _print(name: str, delta: WeightedRows) -> None:
     columns = list(delta.columns)
     types = list(map(type_of, delta.columns.values()))
+    output_key, weight_key = apart("_output", columns), apart(WEIGHT, columns)
     for row, weight in delta:
         values = dict(zip(columns, json_values(row, types), strict=True))
-        line: dict[str, Any] = {"_output": name, "_weight": weight, **values}
+        line: dict[str, Any] = {output_key: name, weight_key: weight, **values}
         sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")

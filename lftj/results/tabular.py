@@ -15,7 +15,7 @@ more column, `_op`: 1 of a row that was inserted, -1 of one that was erased; of 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -139,6 +139,11 @@ class Tabular(Unchanging):
 
 def with_number(schema: Schema, name: str) -> Schema:
     """The columns of `schema` and one more, a number; underscores keep its name apart from theirs."""
-    while name in schema.names:
+    return Schema(schema.name, (*schema.columns, Column(apart(name, schema.names), "number")))
+
+
+def apart(name: str, others: Collection[str]) -> str:
+    """A name that is none of the others, by underscores before it."""
+    while name in others:
         name = f"_{name}"
-    return Schema(schema.name, (*schema.columns, Column(name, "number")))
+    return name

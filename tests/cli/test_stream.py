@@ -90,3 +90,12 @@ def test_lines_of_json_have_two_names(shell: Shell) -> None:
     assert (
         shell("stream", "c.py", "--input", "bid=bids.jsonl").out == '{"_output": "out", "_weight": 1, "item": "tea"}\n'
     )
+
+
+def test_names_of_a_line_are_kept_apart_from_columns(shell: Shell) -> None:
+    """A column `_weight` stood in the place of the weight, and one `_output` in that of the name."""
+    made = 'circuit.output("out", circuit.input("row", _weight=int, __weight=int, _output=str))\n'
+    row = '{"_weight": 3, "__weight": 4, "_output": "x"}\n'
+    shell.write({"c.py": f"from lftj import streams\ncircuit = streams.Circuit()\n{made}", "rows.jsonl": row})
+    found = shell("stream", "c.py", "--input", "row=rows.jsonl")
+    assert found.out == '{"__output": "out", "___weight": 1, "_weight": 3, "__weight": 4, "_output": "x"}\n'
