@@ -195,6 +195,12 @@ class UnknownColumnError(DataError, KeyError):
     __str__ = Error.__str__
 
 
+class UnknownInputError(DataError, KeyError):
+    """Rows were given for an input that the circuit does not have."""
+
+    __str__ = Error.__str__
+
+
 class DataWarning(UserWarning):
     """Data was taken, and not all of it as its giver may think: columns passed over, rows that rules derive again."""
 

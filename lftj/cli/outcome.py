@@ -25,6 +25,7 @@ from lftj.errors import (
     Error,
     MemoryLimitError,
     TimeoutExpired,
+    UnknownInputError,
     UnknownRelationError,
 )
 from lftj.progress import wants_colour
@@ -129,7 +130,7 @@ def outcome_of(command: Callable[[], int]) -> int:
 
 
 def _code(error: Error) -> Code:
-    if isinstance(error, UsageError | UnknownRelationError):
+    if isinstance(error, UsageError | UnknownInputError | UnknownRelationError):
         return Code.USAGE
     if isinstance(error, TimeoutExpired | MemoryLimitError):
         return Code.LIMIT

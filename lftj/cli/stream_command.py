@@ -59,7 +59,12 @@ def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, st
 def _circuit(program: str) -> Circuit:
     """The circuit that a Python file makes. What its code raises is the user's own, with its traceback."""
     if not Path(program).is_file():
-        raise UsageError(f"there is no file {program}", why="it makes the circuit", remedy="check the path")
+        is_folder = Path(program).is_dir()
+        raise UsageError(
+            f"{program} is a folder" if is_folder else f"there is no file {program}",
+            why="a circuit is made by one file of Python" if is_folder else "it makes the circuit",
+            remedy="give a file in it" if is_folder else "check the path",
+        )
     folder = os.path.dirname(os.path.abspath(program))
     sys.path.insert(0, folder)
     try:

@@ -122,7 +122,12 @@ def _of_arrow(source: Any, types: Types, rows: int) -> Iterator[pa.Table]:
 def _of_file(path: Path, name: str, types: Types, rows: int, follow: bool) -> Iterator[Any]:
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise DataError(f"there is no file {path}", why="a source is read from it", remedy="check the path")
+        is_folder = path.is_dir()
+        raise DataError(
+            f"{path} is a folder" if is_folder else f"there is no file {path}",
+            why="a source is read from one file" if is_folder else "a source is read from it",
+            remedy="give a file in it" if is_folder else "check the path",
+        )
     if suffix in KINDS:
         return _of_text(path, TextRows(path, name, types), rows, follow)
     if follow or suffix not in (".parquet", ".arrow", ".feather"):

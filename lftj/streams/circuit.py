@@ -23,7 +23,15 @@ from typing import Any
 
 from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
-from lftj.errors import DataError, DataWarning, ForkError, MemoryLimitError, ProgramError, TransactionError
+from lftj.errors import (
+    DataError,
+    DataWarning,
+    ForkError,
+    MemoryLimitError,
+    ProgramError,
+    TransactionError,
+    UnknownInputError,
+)
 from lftj.language.terms import check_name, here
 from lftj.progress import Progress
 from lftj.results.not_pickled import NotPickled
@@ -350,7 +358,7 @@ class Circuit(Loops, NotPickled):
             if name not in nodes:
                 from lftj.language.diagnostics import did_you_mean
 
-                raise DataError(
+                raise UnknownInputError(
                     f"the circuit has no input {name!r}",
                     why=f"its inputs are {', '.join(nodes) or 'none'}",
                     remedy=did_you_mean(str(name), list(nodes), "give one of these names"),

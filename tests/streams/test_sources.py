@@ -226,8 +226,10 @@ def test_the_command(shell: Shell) -> None:
         (["empty.py"], 2, "empty.py makes no circuit"),
         (["c.py", "--input", "bid"], 2, "--input bid names no file for an input"),
         (["c.py", "--rows", "none"], 2, "--rows none is not a number of rows"),
-        (["c.py", "--input", "bidd=b.ndjson"], 3, "the circuit has no input 'bidd'"),
+        (["c.py", "--input", "bidd=b.ndjson"], 2, "the circuit has no input 'bidd'"),
         (["c.py", "--input", "bid=c.ndjson"], 3, "there is no file c.ndjson"),
+        (["c.py", "--input", "bid=."], 3, ". is a folder"),
+        (["."], 2, ". is a folder"),
     ],
 )
 def test_the_command_refuses(shell: Shell, arguments: list[str], code: int, message: str) -> None:
