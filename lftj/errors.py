@@ -130,7 +130,7 @@ class Error(Exception):
         import traceback
 
         shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        trace = _frames_of_users(self.__traceback__)
+        trace = frames_of_users(self.__traceback__)
         if shell is None:
             return traceback.format_exception(type(self), self, trace)
         lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, trace, tb_offset=0)
@@ -149,7 +149,7 @@ class Error(Exception):
         return "\n".join(lines)
 
 
-def _frames_of_users(trace: TracebackType | None) -> TracebackType | None:
+def frames_of_users(trace: TracebackType | None) -> TracebackType | None:
     """A traceback without the frames of lftj and of what it stands between: IPython above, context managers within."""
     frames = []
     while trace is not None:

@@ -8,6 +8,7 @@ files of JSON (lftj/io/json_text.py).
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import runpy
 import sys
@@ -18,7 +19,7 @@ from typing import Any
 
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.settings import by_name
-from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.errors import Diagnostic, Error, ProgramError, Span, frames_of_users
 from lftj.io.json_text import json_values
 from lftj.results.tabular import apart
 from lftj.streams.circuit import Circuit
@@ -57,7 +58,7 @@ def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, st
 
 
 def _circuit(program: str) -> Circuit:
-    """The circuit that a Python file makes. What its code raises is the user's own, with its traceback."""
+    """The circuit that a Python file makes."""
     if not Path(program).is_file():
         is_folder = Path(program).is_dir()
         raise UsageError(
@@ -73,6 +74,10 @@ def _circuit(program: str) -> Circuit:
         raise ProgramError([_syntax_error(error, program)]) from None
     except ImportError as error:
         raise _missing(error, program) from None
+    except (Error, MemoryError, BrokenPipeError):  # which have messages of their own
+        raise
+    except Exception as error:
+        raise ProgramError([_raised(error, program, folder)]) from None
     finally:
         sys.path.remove(folder)
     if not isinstance(made, Circuit):
@@ -96,6 +101,39 @@ def _syntax_error(error: SyntaxError, program: str) -> Diagnostic:
         why="a circuit is made by a Python file",
         remedy="correct it; a program of rules or of SQL is run by `lftj run`",
     )
+
+
+def _raised(error: Exception, program: str, folder: str) -> Diagnostic:
+    """What the code of the file raised, or that of one beside it: where, and from where that was called."""
+    spans = [
+        _span(frame)
+        for frame in traceback.extract_tb(frames_of_users(error.__traceback__))
+        if frame.filename == program or _is_beside(Path(frame.filename), folder)
+    ]
+    # A recursion is at the same places again and again.
+    span, *callers = dict.fromkeys(reversed(spans)) or [Span(program)]
+    return Diagnostic(
+        "".join(traceback.format_exception_only(error)).strip(),
+        span,
+        why="a circuit is made by running a Python file",
+        remedy=f"correct it; `{Path(sys.executable).name} {program}` prints the whole traceback",
+        related=tuple(("called from", caller) for caller in callers),
+    )
+
+
+def _is_beside(path: Path, folder: str) -> bool:
+    """Whether a file is one of the user in a folder, where the packages of an environment may be, too."""
+    return path.is_relative_to(folder) and "site-packages" not in path.parts
+
+
+def _span(frame: traceback.FrameSummary) -> Span:
+    """Where a frame is. Python counts columns in bytes, from 0."""
+    text = linecache.getline(frame.filename, frame.lineno or 0).rstrip("\n")
+    column, end = (
+        0 if at is None else len(text.encode()[:at].decode(errors="replace")) + 1
+        for at in (frame.colno, frame.end_colno)
+    )
+    return Span(frame.filename, frame.lineno or 0, column, frame.end_lineno or 0, end, text)
 
 
 def _missing(error: ImportError, program: str) -> UsageError:

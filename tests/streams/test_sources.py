@@ -265,10 +265,44 @@ def test_what_makes_no_circuit_is_told(shell: Shell, name: str, text: str, code:
     assert shell("stream", name) == (code, "", told)
 
 
-def test_what_the_code_of_a_circuit_raises_is_its_own(shell: Shell) -> None:
-    shell.write({"c.py": "1 / 0\n"})
-    with pytest.raises(ZeroDivisionError):
-        shell("stream", "c.py")
+def test_what_the_code_of_a_circuit_raises_is_shown_where_it_is(shell: Shell) -> None:
+    """It was a traceback through the command line of lftj."""
+    shell.write(
+        {
+            "c.py": "import beside\n\ndef made(n):\n    return 'ü' + beside.made(n)\n\nmade(2)\n",
+            "beside.py": "import json\n\ndef made(n):\n    return made(n - 1) if n else json.loads('')\n",
+            "none.py": "open('none.json')\n",
+            "stopped.py": "raise SystemExit(7)\n",
+        }
+    )
+    beside = shell.folder / "beside.py"
+    end = "  why: a circuit is made by running a Python file\n  do: correct it; `{} {}` prints the whole traceback\n"
+    python = Path(sys.executable).name
+    assert shell("stream", "c.py") == (
+        1,
+        "",
+        f"{beside}:4:34: error: json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n"
+        "        return made(n - 1) if n else json.loads('')\n"
+        "                                     ^^^^^^^^^^^^^^\n"
+        f"  called from: {beside}:4:12\n"
+        "        return made(n - 1) if n else json.loads('')\n"
+        "               ^^^^^^^^^^^\n"
+        "  called from: c.py:4:18\n"
+        "        return 'ü' + beside.made(n)\n"
+        "                     ^^^^^^^^^^^^^^\n"
+        "  called from: c.py:6:1\n"
+        "    made(2)\n"
+        "    ^^^^^^^\n" + end.format(python, "c.py"),
+    )
+    assert shell("stream", "none.py") == (
+        1,
+        "",
+        "none.py:1:1: error: FileNotFoundError: [Errno 2] No such file or directory: 'none.json'\n"
+        "    open('none.json')\n"
+        "    ^^^^^^^^^^^^^^^^^\n" + end.format(python, "none.py"),
+    )
+    with pytest.raises(SystemExit):
+        shell("stream", "stopped.py")
 
 
 @pytest.mark.parametrize("how", ["replaced", "cut"])
