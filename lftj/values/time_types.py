@@ -32,6 +32,7 @@ SECOND = 1_000_000
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NAIVE_EPOCH = dt.datetime(1970, 1, 1)
+_ENDS = dt.datetime.min, dt.datetime.max
 FIRST_DAY, LAST_DAY = dt.date.min.toordinal() - _EPOCH_DAY, dt.date.max.toordinal() - _EPOCH_DAY
 _UNITS = {"s": SECOND, "ms": 1000, "us": 1}
 # Units of numpy in microseconds; those that have no length, and how many years before and after 1970 are read of them,
@@ -224,7 +225,11 @@ class Timestamp(_Time):
     def __init__(self, zone: str = "") -> None:
         self.zone = zone
         if zone:  # whose clocks must not leave the calendar; numpy's times have none
-            self.low, self.high = self.low + DAY, self.high - DAY
+            clocks = zone_of(zone)
+            assert clocks is not None
+            ahead_first, ahead_last = (clocks.utcoffset(end) or dt.timedelta() for end in _ENDS)
+            self.low, self.high = self.low + max(0, -_count(ahead_first)), self.high - max(0, _count(ahead_last))
+            self.takes = f"{self.plain} holds instants of the years 1 to 9999, in UTC and on its clocks"
             self.dtype = "object"
 
     @classmethod

@@ -6,6 +6,7 @@ import collections
 import datetime as dt
 import enum
 import io
+import zoneinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,48 @@ def test_what_is_no_column_is_refused(column: Any) -> None:
 def test_blocks_of_events_that_are_none(block: Any, told: str) -> None:
     with pytest.raises((DataError, lftj.errors.ArgumentError), match=told):
         applied("a:number", block)
+
+
+@pytest.mark.parametrize(
+    ("zone", "clocks"),
+    [
+        *((name, zoneinfo.ZoneInfo(name)) for name in ("UTC", "America/New_York", "Asia/Tokyo", "Africa/Monrovia")),
+        ("+14:00", dt.timezone(dt.timedelta(hours=14))),
+        ("-1130", dt.timezone(-dt.timedelta(hours=11, minutes=30))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("form", ["list", "arrow", "text"])
+def test_the_first_and_the_last_instant_that_clocks_show(
+    zone: str, clocks: dt.tzinfo, form: str, tmp_path: Path
+) -> None:
+    """What lay within a day of the ends of the calendar was refused."""
+    epoch, tick = dt.datetime(1970, 1, 1, tzinfo=dt.UTC), dt.timedelta(microseconds=1)
+    ends = dt.datetime.min, dt.datetime.max
+    first = max(ends[0].replace(tzinfo=tz) - epoch for tz in (clocks, dt.UTC))
+    last = min(ends[1].replace(tzinfo=tz) - epoch for tz in (clocks, dt.UTC))
+    codes, db = [first // tick, last // tick], lftj.Database(f'.decl r(t:timestamp("{zone}"))')
+
+    def source(codes: list[int]) -> Any:
+        if form == "arrow":
+            return pa.table({"t": pa.array(codes, pa.timestamp("us", "UTC"))})
+        values = [(epoch + code * tick).replace(tzinfo=None) for code in codes]
+        if form == "list":
+            return [(value.replace(tzinfo=dt.UTC),) for value in values]
+        path = tmp_path / "t.csv"
+        path.write_text("t\n" + "".join(f"{value.isoformat()}Z\n" for value in values))
+        return path
+
+    db.load("r", source(codes))
+    assert [(value - epoch) // tick for (value,) in db["r"]] == codes
+    assert {value.utcoffset() for (value,) in db["r"]} == {clocks.utcoffset(end) for end in ends}
+    assert db["r"].to_arrow()["t"].cast(pa.int64()).to_pylist() == codes
+    assert [value.to_pydatetime() for value in db["r"].to_pandas()["t"]] == [value for (value,) in db["r"]]
+    calendar = [(end - dt.datetime(1970, 1, 1)) // tick for end in ends]
+    for code in {codes[0] - 1, codes[1] + 1}:
+        if calendar[0] <= code <= calendar[1]:
+            with pytest.raises(DataError, match="in UTC and on its clocks"):
+                db.load("r", source([code]))
 
 
 def test_times_at_the_ends_of_the_calendar_and_of_offsets() -> None:

@@ -47,15 +47,18 @@ CASES: dict[str, Case] = {
     ),
     'timestamp("Europe/Berlin")': Case(
         [
-            dt.datetime(1, 1, 3, tzinfo=BERLIN),
+            dt.datetime(1, 1, 1, 0, 53, 28, tzinfo=BERLIN),
             dt.datetime(2024, 3, 31, 1, 59, tzinfo=BERLIN),
             dt.datetime(2024, 3, 31, 3, 0, tzinfo=BERLIN),
             dt.datetime(2024, 10, 27, 2, 30, tzinfo=BERLIN),
             dt.datetime(2024, 10, 27, 2, 30, tzinfo=BERLIN, fold=1),
-            dt.datetime(9999, 12, 29, tzinfo=BERLIN),
+            dt.datetime.max.replace(tzinfo=BERLIN),
         ],
         lambda n: (dt.datetime(2024, 3, 30, 23, 30, tzinfo=UTC) + dt.timedelta(hours=n)).astimezone(BERLIN),
-        [(dt.datetime.max, 'does not fit into timestamp("Europe/Berlin")')],
+        [
+            (dt.datetime.min, 'does not fit into timestamp("Europe/Berlin")'),
+            (dt.datetime(9999, 12, 31, 23, 30, tzinfo=UTC), 'does not fit into timestamp("Europe/Berlin")'),
+        ],
     ),
     "duration": Case(
         [dt.timedelta(microseconds=-(2**63) + 1), dt.timedelta(0), dt.timedelta(microseconds=2**63 - 1)],
