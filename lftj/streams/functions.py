@@ -65,7 +65,9 @@ class ApplyFunction(Operator):
                 why="it was given a batch of rows in an Arrow array per column; the step was not made",
                 remedy="make it give a value for every row, or filter such rows first",
             ) from error
-        columns = list(found) if isinstance(found, tuple) else [found]  # a list is the values of one column
+        # A list is the values of one column where one is due.
+        several = isinstance(found, tuple) or (isinstance(found, list) and len(self.made) + self.flat > 1)
+        columns = list(found) if several else [found]
         rows, weights = zset.rows, zset.weights
         if self.flat:
             of = self._of_rows(columns.pop(0) if columns else None, len(zset))
