@@ -144,7 +144,9 @@ class _Folding:
         if not base or self.clause.negated or not all(map(self.take_in, aux)):
             return None
         names = [_names_of(atom) for atom in base]
-        if sum(map(len, names)) != len(set().union(*names)) or not all(map(_is_plain, base)):
+        # One variable for two results, or for a result and a column, says that they are equal.
+        results = [*(total.name for total in self.totals), *(run.total.name for run, _ in self.running)]
+        if sum(map(len, names)) + len(results) != len({*results}.union(*names)) or not all(map(_is_plain, base)):
             return None
         local: list[list[Compare]] = [[] for _ in base]
         bounds: list[list[tuple[Var, ThresholdBound]]] = [[] for _ in base]
