@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lftj.language.clause import Clause, Value, Var
+from lftj.language.clause import Clause, Term, Value, Var
 from lftj.maintain.alias import alias_of
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
@@ -45,7 +45,7 @@ class Streams:
         if clauses and not len(relation.facts):
             if below := alias_of(clauses, relations):
                 return self.of(below, by_head, relations)
-            if below := _total_or_zero(clauses):
+            if below := _total_or_zero(clauses, relations):
                 found = self.of(below, by_head, relations)
                 return None if found is None else _with_zero(found)
         return RowLog.none(relation.arity) if self._is_still(name, by_head) else None
@@ -97,26 +97,36 @@ def _reads(name: str, by_head: Mapping[str, Sequence[Clause]]) -> list[str]:
     return list(dict.fromkeys(read for clause in by_head.get(name, ()) for read in clause.reads))
 
 
-def _total_or_zero(clauses: Sequence[Clause]) -> str:
-    """The relation of one column whose row the head has, or 0 where it has none; else empty."""
+def _total_or_zero(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation]) -> str:
+    """The relation of one row at most, and one column, that the head has, or 0 where that has no row; else empty."""
     if len(clauses) != 2:
         return ""
     there, zero = sorted(clauses, key=lambda clause: len(clause.negated))
     if there.negated or there.compares or len(there.atoms) != 1 or zero.atoms or len(zero.negated) != 1:
         return ""
     atom, none = there.atoms[0], zero.negated[0]
-    if atom.predicate != none.predicate or none.args != (None,) or len(atom.args) != 1:
+    schema = relations[atom.predicate].schema
+    if atom.predicate != none.predicate or none.args != (None,) or not (schema.functional and schema.arity == 1):
         return ""
-    (shown,), (given,) = there.head_args, zero.head_args
-    if not isinstance(shown, Var) or atom.args[0] != shown:
+    if len(there.head_args) != 1 or atom.args != there.head_args or not isinstance(atom.args[0], Var):
         return ""
-    for compare in zero.compares:
-        if compare.op == "=" and compare.left == given:
-            given = compare.right
-        elif compare.op == "=" and compare.right == given:
-            given = compare.left
+    return atom.predicate if _is_zero(zero) else ""
+
+
+def _is_zero(clause: Clause) -> bool:
+    """Whether all that a clause says beside its atoms is that its head is 0."""
+    given: Term = clause.head_args[0]
+    if isinstance(given, Var):
+        if len(clause.compares) != 1 or (defined := clause.compares[0]).op != "=":
+            return False
+        sides = (defined.left, defined.right)
+        if given not in sides:
+            return False
+        given = sides[1 - sides.index(given)]
+    elif clause.compares:
+        return False
     # The code of 0 is 0 but for unsigned numbers, whose sums no stream has.
-    return atom.predicate if isinstance(given, Value) and given.value == 0 and given.type != "unsigned" else ""
+    return isinstance(given, Value) and given.value == 0 and given.type != "unsigned"
 
 
 def _with_zero(log: RowLog) -> RowLog:
