@@ -9,6 +9,7 @@ An option that lftj does not know is an error, never ignored.
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 from lftj.language import ast
@@ -38,13 +39,15 @@ def check_directives(program: ast.Program, names: Names, findings: Findings) -> 
     """The directives of a program, read; findings for those that make no sense."""
     read: list[Directive] = []
     seen: dict[tuple[str, str, str, str], ast.Directive] = {}
+    writers: dict[str, ast.Directive] = {}
     for item in program.items:
         if not isinstance(item, ast.Directive):
             continue
         directive = _read(item, names, findings)
         if directive is None:
             continue
-        key = (item.kind, item.relation, directive.io, directive.filename)
+        file = posixpath.normpath(directive.filename)  # ./x.csv is x.csv
+        key = (item.kind, item.relation, directive.io, file)
         if key in seen:
             goes = {"input": "read from", "output": "written to"}.get(item.kind)
             target = f" {goes} `{directive.filename or directive.io}`" if goes else " printed"
@@ -58,6 +61,18 @@ def check_directives(program: ast.Program, names: Names, findings: Findings) -> 
                 related=(("first here", seen[key].span),),
             )
             continue
+        if directive.kind == "output" and directive.io == "file" and not file.startswith("/dev/"):
+            first = writers.setdefault(file, item)
+            if first is not item:
+                findings.error(
+                    f"`{first.relation}` and `{item.relation}` are both written to `{directive.filename}`",
+                    item.span,
+                    why="a file holds one relation: the second would take the place of the first",
+                    remedy="give one of them a filename= of its own",
+                    predicate=item.relation,
+                    related=(("first here", first.span),),
+                )
+                continue
         seen[key] = item
         read.append(directive)
     return tuple(read)
