@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -32,9 +31,14 @@ def print_table(rows: Relation | SqlResult) -> None:
 def _print_csv(rows: Relation | SqlResult) -> None:
     if not rows.columns:
         return _print_truth(rows)
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(rows.columns)
-    table.writerows(_fields(rows))
+    from lftj.io.write_text import UnwritableTextError
+
+    sys.stdout.flush()
+    try:
+        rows.to_csv(sys.stdout.buffer)
+    except UnwritableTextError as error:
+        remedy = "ask with --format json or --format arrow, which tell null apart"
+        raise UnwritableTextError(error.what, why=error.why, remedy=remedy) from None
     return None
 
 

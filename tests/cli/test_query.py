@@ -65,6 +65,17 @@ def test_values_of_every_type_are_written_as_in_fact_files(shell: Shell) -> None
     ]  # fmt: skip
 
 
+def test_csv_does_not_write_an_empty_text_as_null(shell: Shell) -> None:
+    shell.write({"p.dl": '.decl s(x:symbol?)\ns(""). s(null). s("a").\n'})
+    for query in ("s(x)", "select x from s"):
+        done = shell("query", query, "p.dl", "--format", "csv")
+        assert (done.code, done.out) == (3, "")
+        assert "an empty value cannot be told from null" in done.err
+        assert done.err.endswith("  do: ask with --format json or --format arrow, which tell null apart\n")
+    assert shell("query", "s(x), is_null(x)", "p.dl", "--format", "csv").out == "x\n\n"
+    assert json.loads(shell("query", "s(x)", "p.dl", "--format", "json").out) == [{"x": None}, {"x": ""}, {"x": "a"}]
+
+
 def test_a_query_without_variables_is_true_or_false(triangles: Shell) -> None:
     def asked(text: str, form: str) -> str:
         return triangles("query", text, "tri.dl", "-F", "facts", "--format", form).out
