@@ -9,6 +9,7 @@ kinds (kept_statements.py). Values of some kinds cannot be left open: what the t
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -30,6 +31,22 @@ DIALECT = "duckdb"
 # Whole numbers up to this one, of either sign, stand for no null in any column, and fit into every computation's type.
 LARGE = 1 << 62
 CLOSED = ""
+# Where numbers are written out. No column says there what type is due, so a text of digits is a number: all values that
+# the command line gives are texts.
+_COUNTS = frozenset(
+    {
+        (exp.Limit, "expression"),
+        (exp.Offset, "expression"),
+        (exp.Lag, "offset"),
+        (exp.Lead, "offset"),
+        (exp.NthValue, "offset"),
+        (exp.Ntile, "this"),
+        (exp.WindowSpec, "start"),
+        (exp.WindowSpec, "end"),
+        (exp.Round, "decimals"),
+    }
+)
+_WHOLE = re.compile("-?[0-9]{1,18}")
 # What the node of a value that stands for a parameter has in its `meta`.
 _GIVEN = "parameter"
 
@@ -124,6 +141,8 @@ def _short(text: str) -> str:
 
 def literal(name: str, value: Any, source: SqlText, node: exp.Expr) -> exp.Expr:
     """The node of a value: known as that of a parameter, which a number of the text is not."""
+    if isinstance(value, str) and (type(node.parent), node.arg_key) in _COUNTS and _WHOLE.fullmatch(value):
+        value = int(value)
     made = _literal(name, value, source, node)
     made.meta[_GIVEN] = name
     return made

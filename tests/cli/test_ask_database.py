@@ -36,6 +36,8 @@ def test_a_database_is_asked_in_sql_too(kept: Shell) -> None:
     asked = ("select x, y from tri where z > $least", "tri(x, _, 3)", "tri.lftj", "-p", "least=3")
     done = kept("query", *asked, "--format", "json")
     assert done == (0, '[{"x": 2, "y": 3}]\n[{"x": 1}]\n', "")
+    first = ("query", "select x from tri order by x desc limit $most", "tri.lftj", "-p", "most=1", "--format", "csv")
+    assert kept(*first) == (0, "x\n2\n", "")
 
 
 def test_rules_and_sql_ask_a_program_at_once(triangles: Shell) -> None:

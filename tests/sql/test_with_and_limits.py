@@ -148,6 +148,31 @@ def test_limits_that_are_parameters() -> None:
             assert list(pair.db.sql(text, n=n, m=m)) == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "n"),
+    [
+        ("select id from t order by id limit $n", 3),
+        ("select id from t order by id limit 3 offset $n", 2),
+        ("select id, lag(id, $n) over (order by id) from t order by id", 2),
+        ("select id, lead(id, $n) over (order by id) from t order by id", -1),
+        ("select id, nth_value(id, $n) over (order by id) from t order by id", 2),
+        ("select id, ntile($n) over (order by id) from t order by id", 3),
+        ("select id, sum(id) over (order by id rows between $n preceding and $n following) from t order by id", 1),
+        ("select id, round(id / 7, $n) from t order by id", 1),
+    ],
+)
+def test_texts_that_are_numbers_where_one_is_written_out(query: str, n: int) -> None:
+    """From the command line every value comes as a text."""
+    pair = Pair(6)
+    pair.change(come=12)
+    expected = pair.duck.execute(query.replace("$n", str(n))).fetchall()
+    for _ in range(3):  # met, kept, and met with values of another kind
+        assert list(pair.db.sql(query, n=str(n))) == list(pair.db.sql(query, n=n)) == expected
+    for wrong in ("", "x", "1.5", "\u0663"):
+        with pytest.raises(lftj.ProgramError):
+            pair.db.sql(query, n=wrong)
+
+
 def test_what_stands_behind_parentheses_may_be_wrong() -> None:
     db = lftj.Database()
     db.sql("create table t (id int primary key, n int)")
