@@ -92,11 +92,19 @@ def _asked(settings: Settings, program: CheckedProgram | None) -> Database:
 def _answer_of_sql(db: Database, settings: Settings, text: str, values: dict[str, str]) -> SqlResult:
     """The answer of a query of SQL; values of parameters are texts there."""
     from lftj.results.transaction_delta import Deltas
+    from lftj.sql.running import NAME, statements_of
 
     if _CHANGE.match(text):
         raise _changes(text, settings)
     given = {name: values[name] for name in _named_in([text]) if name in values}
     try:
+        _, statements = statements_of(text, NAME, given)
+        if len(statements) > 1:
+            raise UsageError(
+                f"`{text}` holds {len(statements)} statements",
+                why="a query has one answer, and the others would be lost",
+                remedy="give each as a query of its own, as in `lftj query 'select ...' 'select ...' PROGRAM`",
+            )
         rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
     except ProgramError:
         if not _is_of_rules(text):

@@ -134,6 +134,20 @@ def test_query_asks_programs_of_rules_too(shell: Shell) -> None:
     assert "no query has a parameter `$c`" in done.err
 
 
+def test_a_query_is_one_statement(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(a:number)\ne(1).\n"})
+    assert shell("query", "select a from e;", "p.dl") == (0, "a\n-\n1\n", "")
+    for form in ("table", "csv", "json", "arrow"):
+        done = shell("query", "select a from e; select a + 1 as b from e", "p.dl", "--format", form)
+        assert done == (
+            2,
+            "",
+            "lftj: error: `select a from e; select a + 1 as b from e` holds 2 statements\n"
+            "  why: a query has one answer, and the others would be lost\n"
+            "  do: give each as a query of its own, as in `lftj query 'select ...' 'select ...' PROGRAM`\n",
+        )
+
+
 @pytest.mark.parametrize("query", ["total(x, n)", "total(x, _), sale(x, n), n > $least"])
 def test_a_query_of_rules_is_told_to_ask_in_sql(shell: Shell, query: str) -> None:
     shell.write(FILES)
