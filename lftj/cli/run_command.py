@@ -47,27 +47,32 @@ def _evaluated(
     stats: bool,
     updates: tuple[BinaryIO, str] | None,
 ) -> int:
-    from lftj.io.directive_files import read_inputs, write_outputs
+    from lftj.io.directive_files import made_folder, read_inputs, write_outputs
 
     clock = time.perf_counter
     db = database(settings, program)
     start = clock()
-    rejects = read_inputs(db, settings.facts, on_error=on_error)
-    loaded = clock()
-    if on_error == "quarantine":
-        inputs = [d.relation for d in db.directives if d.kind == "input"]
-        tell_rejects(rejects, inputs, None if output == STDIN else Path(output))
-    wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
-    if wanted or updates is not None:  # without `.output`, updates print the changes of all heads
-        db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
-    else:
-        say("lftj: the program has no `.output` and no `.printsize`, so nothing was evaluated")
-    note_strategies(db, settings)
-    evaluated = clock()
+    with db._restoring():  # a run that fails leaves its database as it was: the next one reads the same files
+        rejects = read_inputs(db, settings.facts, on_error=on_error)
+        loaded = clock()
+        if on_error == "quarantine":
+            inputs = [d.relation for d in db.directives if d.kind == "input"]
+            tell_rejects(rejects, inputs, None if output == STDIN else Path(output))
+        wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
+        if wanted or updates is not None:  # without `.output`, updates print the changes of all heads
+            db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
+        else:
+            say("lftj: the program has no `.output` and no `.printsize`, so nothing was evaluated")
+        note_strategies(db, settings)
+        evaluated = updated = clock()
+        if updates is None:
+            write_outputs(db, output)
+        elif output != STDIN:
+            made_folder(output)  # what updates commit stands, even if it cannot be written afterwards
     if updates is not None:
         apply_updates(db, *updates, settings.timeout, stats=stats)
-    updated = clock()
-    write_outputs(db, output)
+        updated = clock()
+        write_outputs(db, output)
     if stats:
         phases = {"loaded": loaded - start, "evaluated": evaluated - loaded}
         if updates is not None:

@@ -170,7 +170,8 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
     db = Database(memory_limit=settings.memory_limit, threads=settings.threads, path=settings.database)
     if not db._has_program(program.program):
         _add_rules(db, settings, program)
-    elif settings.key_orders or settings.maintain or settings.granularity:
+        return db
+    if settings.key_orders or settings.maintain or settings.granularity:
         option = next((option for option in VALUES if getattr(settings, option)), "key-order")
         db.close()
         _add_rules(Database(), settings, program)  # what is wrong with them in themselves comes first
@@ -179,6 +180,8 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
             why="the file has the program already, with the plans and strategies that it was made with",
             remedy=f"leave --{option} out, or give --database a new file",
         )
+    placed = {directive: directive for directive in program.directives}  # those in the file have no places
+    db._evaluator.state = db._state._replace(directives=tuple(placed.get(d, d) for d in db.directives))
     return db
 
 
@@ -230,3 +233,6 @@ def check_folders(settings: Settings, output: str, directives: Sequence[Directiv
             why="one folder is made, not those above it",
             remedy="name a folder that exists, one that can be made, or - for stdout",
         )
+    from lftj.io.directive_files import check_outputs
+
+    check_outputs(directives, output)

@@ -29,7 +29,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -41,8 +41,9 @@ from lftj.io import find_files
 from lftj.io.file import File, MissingFileError
 from lftj.io.formats import TEXT, Format, format_of
 from lftj.io.rejects import Rejects
-from lftj.io.write import UnwritableFileError, write
+from lftj.io.write import UnwritableFileError, check_can_be_written, write
 from lftj.language.clause import Directive
+from lftj.language.directives import ANOTHER_FILE, WHY_ONE
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -225,9 +226,8 @@ def write_outputs(db: Target, directory: str | os.PathLike[str] = ".") -> None:
     """
     folder = arguments.folder(directory)
     everything_to_stdout = os.fspath(directory) == STDOUT
-    if not everything_to_stdout:
-        _check_can_be_made(folder)
     wanted = [d for d in db.directives if d.kind != "input"]
+    check_outputs(wanted, directory)
     if wanted:
         db.evaluate(*dict.fromkeys(d.relation for d in wanted))
     if not everything_to_stdout:
@@ -244,8 +244,29 @@ def write_outputs(db: Target, directory: str | os.PathLike[str] = ".") -> None:
             _write(relation, directive, folder)
 
 
+def check_outputs(directives: Iterable[Directive], directory: str | os.PathLike[str]) -> None:
+    """Refuse `.output`s that cannot be written to a folder, as far as that shows before anything is evaluated."""
+    if os.fspath(directory) == STDOUT:
+        return
+    folder = arguments.folder(directory)
+    _check_can_be_made(folder)
+    writers: dict[Path, Directive] = {}
+    for directive in directives:
+        if directive.kind != "output" or directive.io == "stdout":
+            continue
+        path = (folder / directive.filename).expanduser().resolve()
+        if folder.is_dir() or path.parent != folder.resolve():
+            with _as_directive_error(directive, "written"):
+                check_can_be_written(path)
+        first = writers.setdefault(path, directive)
+        # One program has no two such directives; several have, and links.
+        if first.relation != directive.relation and (path.is_file() or not path.exists()):
+            what = f"`{first.relation}` and `{directive.relation}` are both written to {path}"
+            raise DirectiveError(directive, what, why=WHY_ONE, remedy=ANOTHER_FILE)
+
+
 def _check_can_be_made(folder: Path) -> None:
-    """Refuse an output folder that is no folder, or cannot become one, before anything is evaluated."""
+    """Refuse an output folder that is no folder, or cannot become one."""
     parent = folder.absolute().parent
     if folder.is_dir() or (parent.is_dir() and not folder.exists()):
         return

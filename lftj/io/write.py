@@ -11,6 +11,7 @@ where the delimiter is a comma.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -157,6 +158,24 @@ def _check_no_text(
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
+def check_can_be_written(path: Path) -> None:
+    """Raise what `write` would raise for a path, as far as that shows beforehand."""
+    path = path.expanduser().resolve()
+    if path.is_dir():
+        raise _unwritable(path, os.strerror(errno.EISDIR))
+    straight = path.exists() and not path.is_file()
+    if not path.parent.is_dir() or not (straight or os.access(path.parent, os.W_OK | os.X_OK)):
+        raise _unwritable(path, os.strerror(errno.EACCES))
+
+
+def _unwritable(path: Path, why: str) -> UnwritableFileError:
+    if not path.parent.is_dir():
+        why = f"the folder {str(path.parent)!r} does not exist"
+    return UnwritableFileError(
+        "the file cannot be written", where=str(path), why=why, remedy="check the folder and its permissions"
+    )
+
+
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """A stream whose content becomes that of `path` when the block ends well, and vanishes otherwise."""
@@ -171,14 +190,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         if isinstance(error, DataError):
             raise
-        why = (
-            f"the folder {str(path.parent)!r} does not exist"
-            if not path.parent.is_dir()
-            else (error.strerror or str(error))
-        )
-        raise UnwritableFileError(
-            "the file cannot be written", where=str(path), why=why, remedy="check the folder and its permissions"
-        ) from error
+        raise _unwritable(path, error.strerror or str(error)) from error
     finally:
         if not direct:
             beside.unlink(missing_ok=True)

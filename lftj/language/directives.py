@@ -23,6 +23,9 @@ OPTIONS = {
     "output": _FILE_OPTIONS,
     "printsize": ("IO",),
 }
+# Of two relations that are written to one file.
+WHY_ONE = "a file holds one relation: the second would take the place of the first"
+ANOTHER_FILE = "give one of them a filename= of its own"
 _IO = {"input": ("file", "stdin"), "output": ("file", "stdout"), "printsize": ("stdout",)}
 _REFUSED_IO = ("sqlite", "json", "dbg")
 _REFUSED_OPTIONS = {
@@ -67,8 +70,8 @@ def check_directives(program: ast.Program, names: Names, findings: Findings) -> 
                 findings.error(
                     f"`{first.relation}` and `{item.relation}` are both written to `{directive.filename}`",
                     item.span,
-                    why="a file holds one relation: the second would take the place of the first",
-                    remedy="give one of them a filename= of its own",
+                    why=WHY_ONE,
+                    remedy=ANOTHER_FILE,
                     predicate=item.relation,
                     related=(("first here", first.span),),
                 )

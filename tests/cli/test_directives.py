@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,28 @@ def test_an_output_folder_that_cannot_be_made(folder: Path) -> None:
         db.write_outputs(folder / "e.facts")
     assert isinstance(caught.value, lftj.DataError)
     assert (caught.value.where, caught.value.why) == (f"{folder}/e.facts", "it is a file")
+
+
+def test_two_programs_do_not_write_one_file(folder: Path) -> None:
+    """In one program that is an error of it."""
+    db = lftj.Database('.decl t(x:number)\n.output t(filename="x.csv")\nt(1).\n')
+    db.rules('.decl u(x:number)\n.output u(filename="./x.csv")\nu(2).\n')
+    with pytest.raises(DirectiveError) as caught:
+        db.write_outputs(folder)
+    assert caught.value.what == f"`t` and `u` are both written to {folder.resolve()}/x.csv"
+    assert caught.value.where == "<rules>:2:9"
+    assert not (folder / "x.csv").exists()
+
+
+def test_links_to_one_file(folder: Path) -> None:
+    program = ".decl t(x:number)\n.output t\nt(1).\n.decl u(x:number)\n.output u\nu(2).\n"
+    (folder / "u.csv").symlink_to("t.csv")
+    with pytest.raises(DirectiveError, match="`t` and `u` are both written to"):
+        lftj.Database(program).write_outputs(folder)
+    (folder / "u.csv").unlink()
+    (folder / "u.csv").symlink_to(os.devnull)
+    lftj.Database(program).write_outputs(folder)
+    assert (folder / "t.csv").read_text() == "1\n"
 
 
 def test_a_builder_program_reads_and_writes_too(folder: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 import re
+from pathlib import Path
 
 import pytest
 
+import lftj
 from tests.cli.conftest import EDGES, TRIANGLES, Shell
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
@@ -295,3 +299,75 @@ def test_a_forced_key_order_and_the_figures(triangles: Shell) -> None:
     assert lines[2] == "    key order z, y, x  (forced)"
     assert re.fullmatch(r"loaded in \d+\.\d{3} s, evaluated in \d+\.\d{3} s, written in \d+\.\d{3} s", lines[-1])
     assert triangles.read("tri.csv") == "1\t2\t3\n2\t3\t4\n"
+
+
+# --- a run that fails leaves its database as it was -------------------------------------------------------------------
+
+BAG = """\
+.decl b(x:number) -> n:number bag
+.input b(filename="b.csv")
+.decl c(x:number, n:number)
+.output c
+c(x, 12 / (n - 2)) :- b(x, n).
+"""
+
+
+def _kept(shell: Shell) -> list[tuple[object, ...]]:
+    with lftj.Database(path="bag.lftj", read_only=True) as db:
+        return sorted(db["b"])
+
+
+def test_rows_of_a_bag_are_there_once_after_retries(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    run = ("run", "bag.dl", "--database", "bag.lftj", "-D", "out")
+    shell.write({"bag.dl": BAG, "b.csv": "1\n1\n"})
+    for _ in range(2):  # what is derived has no value
+        done = shell(*run)
+        assert (done.code, done.out) == (1, "")
+        assert "division by zero" in done.err
+        assert _kept(shell) == []
+    shell.write({"b.csv": "1\n"})
+    for updates in ([], ["--updates", "up.txt"]):
+        shell.write({"up.txt": "+b 7\n", "not/c.csv/here": "", "no/folder": ""})
+        for folder in ("not", "no/folder", "no/no/no"):
+            done = shell(*run[:-1], folder, *updates)
+            assert done.code in (2, 3)
+            assert done.out == ""
+            assert _kept(shell) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        for _ in range(2):
+            done = shell(*run)
+            assert (done.code, done.out) == (3, "")
+            assert done.err.startswith("bag.dl:4:9: error: `c` cannot be written: ")  # also of the rules in the file
+            assert _kept(shell) == []
+    assert shell(*run).code == 0
+    assert _kept(shell) == [(1, 1)]
+    assert shell.read("out/c.csv") == "1\t-12\n"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder in which none can be made")
+@pytest.mark.parametrize("updates", [[], ["--updates", "up.txt"]])
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_kept(shell: Shell, updates: list[str]) -> None:
+    shell.write({"bag.dl": BAG, "b.csv": "1\n", "up.txt": "+b 7\n"})
+    done = shell("run", "bag.dl", "--database", "bag.lftj", "-D", "/proc/nope", *updates)
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("/proc/nope: error: the output folder cannot be made")
+    assert _kept(shell) == []
+
+
+def test_outputs_that_cannot_be_written_are_told_before_anything_is_read(shell: Shell) -> None:
+    shell.write({"bag.dl": BAG, "out/c.csv/here": ""})
+    done = shell("run", "bag.dl", "--database", "bag.lftj", "-D", "out")
+    assert done == (
+        3,
+        "",
+        f"bag.dl:4:9: error: `c` cannot be written: {shell.folder}/out/c.csv: the file cannot be written\n"
+        "    .output c\n"
+        "            ^\n"
+        "  why: Is a directory\n"
+        "  do: check the folder and its permissions\n",
+    )
+    assert shell.names() == ["bag.dl", "out"]
