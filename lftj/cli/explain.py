@@ -41,7 +41,7 @@ def _explained(settings: Settings) -> Database:
     if is_sql(settings.program):
         from lftj.cli.sql_report import loaded
 
-        return loaded(settings)[0]
+        return loaded(settings)
     return database(settings, checked(settings.program))
 
 

@@ -85,7 +85,7 @@ def _asked(settings: Settings, program: CheckedProgram | None) -> Database:
         from lftj.cli.sql_report import loaded
 
         check_folders(settings, STDIN, ())
-        return loaded(settings)[0]
+        return loaded(settings)
     return opened(settings)
 
 

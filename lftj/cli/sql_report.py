@@ -25,32 +25,54 @@ from lftj.language.clause import INTERNAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
+
+    from sqlglot import exp
 
     from lftj.database import Database
     from lftj.io.rejects import Rejects
     from lftj.language.clause import Clause
+    from lftj.program.rule_options import RuleOptions
+    from lftj.sql.places import SqlText
     from lftj.sql.results import SqlResult
     from lftj.values.schema import Schema
 
+    Program = tuple[SqlText, list[exp.Expression], RuleOptions]
     Query = Callable[[], SqlResult]
 
 
 def run_report(settings: Settings, output: str, on_error: str, stats: bool, updates: str | None) -> int:
     """Carry out a program of SQL, write its views and print the answers of its queries."""
     check_folders(settings, output, ())
+    if updates is None:
+        return _reported(settings, output, on_error, stats, None)
+    check_updates(updates, settings.program, ())
+    with opened(updates) as stream:
+        return _reported(settings, output, on_error, stats, (stream, "<stdin>" if updates == STDIN else updates))
+
+
+def _reported(settings: Settings, output: str, on_error: str, stats: bool, updates: tuple[BinaryIO, str] | None) -> int:
+    from lftj.io.directive_files import made_folder
+
     started = time.perf_counter()
+    db, program = _begun(settings)
+
+    def report() -> None:
+        _write_views(db, output, settings.timeout)
+        for query in queries:
+            print_table(query())
+
+    with db._restoring():  # of a program that fails, its database has nothing, so that it can be run again
+        queries = _carried_out(db, program, settings, on_error, None if output == STDIN else Path(output))
+        db.evaluate(timeout=settings.timeout)
+        note_strategies(db, settings)
+        if updates is None:
+            report()
+        elif output != STDIN:
+            made_folder(output)  # what updates commit stands, even if it cannot be written afterwards
     if updates is not None:
-        check_updates(updates, settings.program, ())
-        with opened(updates) as stream:
-            db, queries = loaded(settings, on_error, None if output == STDIN else Path(output))
-            db.evaluate(timeout=settings.timeout)
-            apply_updates(db, stream, "<stdin>" if updates == STDIN else updates, settings.timeout, stats=stats)
-    else:
-        db, queries = loaded(settings, on_error, None if output == STDIN else Path(output))
-    note_strategies(db, settings)
-    _write_views(db, output, settings.timeout)
-    for query in queries:
-        print_table(query())
+        apply_updates(db, *updates, settings.timeout, stats=stats)
+        report()
     if not queries and not _views(db):
         say("lftj: the program has no view and no query, so nothing was evaluated")
     if stats:
@@ -59,15 +81,18 @@ def run_report(settings: Settings, output: str, on_error: str, stats: bool, upda
     return Code.DONE
 
 
-def loaded(
-    settings: Settings, on_error: str = "raise", rejects_folder: Path | None = None
-) -> tuple[Database, list[Query]]:
-    """A database with what the statements of a program define and change, and the files of tables; its queries."""
+def loaded(settings: Settings) -> Database:
+    """A database with what the statements of a program define and change, and the files of tables."""
+    db, program = _begun(settings)
+    _carried_out(db, program, settings)
+    return db
+
+
+def _begun(settings: Settings) -> tuple[Database, Program]:
+    """An empty database for a program, and the program, parsed, with what the command line says of its views."""
     from lftj.database import Database
-    from lftj.sql.one_off import asked
-    from lftj.sql.question import Question
     from lftj.sql.running import statements_of
-    from lftj.sql.session import carry_out, is_query, options_for
+    from lftj.sql.session import options_for
 
     source, statements = statements_of(*read_program(settings.program))
     options = options_for(settings.key_orders, settings.maintain, settings.granularity, statements)
@@ -79,9 +104,21 @@ def loaded(
             why="a program of SQL is carried out from its first statement on, and creates its tables",
             remedy="name a file that is not there; one that is there is read and changed from Python",
         )
+    return db, (source, statements, options)
+
+
+def _carried_out(
+    db: Database, program: Program, settings: Settings, on_error: str = "raise", rejects_folder: Path | None = None
+) -> list[Query]:
+    """Carry out the statements of a program, and load the files of its tables; its queries."""
+    from lftj.sql.one_off import asked
+    from lftj.sql.question import Question
+    from lftj.sql.session import carry_out, is_query
+
+    source, statements, options = program
     queries: list[Query] = []
     rejects: dict[str, Rejects] = {}
-    with db._restoring():  # of a program that fails, its database has nothing, so that it can be run again
+    with db._restoring():  # constraints are about all tables
         for statement in statements:
             if is_query(statement):
                 queries.append(partial(asked, db, Question(statement, source), settings.timeout))
@@ -97,7 +134,7 @@ def loaded(
                         rejects[name] = bad
     if on_error == "quarantine":
         tell_rejects(rejects, [name for name in db if not db._strata.of(name)], rejects_folder)
-    return db, queries
+    return queries
 
 
 def view_rules(program: str) -> tuple[tuple[Clause, ...], dict[str, Schema]]:

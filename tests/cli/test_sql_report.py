@@ -198,3 +198,15 @@ def test_constraints_hold_for_files(shell: Shell) -> None:
     done = shell("run", "shop.sql", "-F", "facts", "-D", "out")
     assert done.code != 0
     assert "`sale` breaks `foreign key (item) references item`" in done.err
+
+
+def test_a_report_that_is_not_written_leaves_its_database_empty(shell: Shell) -> None:
+    run = ("run", "report.sql", "-F", "facts", "-D", "out", "--database", "shop.lftj")
+    shell.write({**FILES, "out/total.csv/here": ""})
+    for _ in range(2):
+        done = shell(*run)
+        assert (done.code, done.out) == (3, "")
+        assert "total.csv: error: the file cannot be written" in done.err
+    (shell.folder / "out" / "total.csv" / "here").unlink()
+    (shell.folder / "out" / "total.csv").rmdir()
+    assert shell(*run).code == 0
