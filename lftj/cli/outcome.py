@@ -50,6 +50,8 @@ _WORDS = {
     ),
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }
+# Only `lftj run` can be told to.
+_QUARANTINE = ", or keep the good rows with --on-error quarantine"
 _QUERY = re.compile(r'`db\.query\("(p\(\$([^,]+), x\))", [^=]+=\.\.\.\)`')  # with the name of a parameter
 _SPOKEN = re.compile("|".join(map(re.escape, _WORDS)))
 _MARKED = re.compile(r"^(\S.*?: )?(error|warning)(?=: )", re.MULTILINE)
@@ -94,11 +96,11 @@ class _Closed(io.TextIOBase):
         )
 
 
-def outcome_of(command: Callable[[], int]) -> int:
-    """Run `command`, print what it raises, return the exit code."""
+def outcome_of(command: Callable[[], int], *, quarantine: bool) -> int:
+    """Run `command`, print what it raises, return the exit code; `quarantine`: whether it has `--on-error`."""
     if sys.stdout is None:
         with redirect_stdout(_Closed()):
-            return outcome_of(command)
+            return outcome_of(command, quarantine=quarantine)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
@@ -112,7 +114,7 @@ def outcome_of(command: Callable[[], int]) -> int:
         _forget_stdout()
         return Code.READER_GONE
     except Error as error:
-        say(rendered(error))
+        say(rendered(error, quarantine=quarantine))
         return _code(error)
     except MemoryError:
         say("lftj: error: the machine's memory ran out\n  do: load less, or stop earlier with --memory-limit")
@@ -139,12 +141,12 @@ def _code(error: Error) -> Code:
     return Code.PROGRAM
 
 
-def rendered(error: Error) -> str:
-    """The message of an error, in the words of the command line."""
+def rendered(error: Error, *, quarantine: bool = False) -> str:
+    """The message of an error, in the words of the command line; `quarantine`: whether the command has `--on-error`."""
     text = error.render()
     if type(error).render is Error.render:  # others show the place, the mark and the source line themselves
         text = f"{error.where or 'lftj'}: error: {text.removeprefix(f'{error.where}: ')}"
-    return worded(text)
+    return worded(text) if quarantine else worded(text).replace(_QUARANTINE, "")
 
 
 def worded(text: str) -> str:

@@ -42,12 +42,17 @@ def check(path: str | os.PathLike[str], *, opened: tuple[InFile, InFile] | None 
     `opened`: the file opened twice, read-only, to see whether derived relations are what their rules derive.
     `DatabaseFileError` if it cannot be read at all.
     """
-    container = Container(path, read_only=True, sync="full", page_rows=None)
     try:
-        with container.failing("read"):
-            found = container.at_one_moment(lambda: list(_damage(container)))
-    finally:
-        container.close()
+        container = Container(path, read_only=True, sync="full", page_rows=None)
+        try:
+            with container.failing("read"):
+                found = container.at_one_moment(lambda: list(_damage(container)))
+        finally:
+            container.close()
+    except DatabaseFileError as error:
+        if "`lftj check`" not in error.remedy:
+            raise
+        raise DatabaseFileError(error.what, where=error.where, why=error.why, remedy=BACKUP) from None
     if opened is not None and not found:
         found += list(_wrong_answers(*opened))
     return found

@@ -78,8 +78,14 @@ def write(
             remedy="give another format=" if format else "rename the target, or give format= or delimiter=",
         )
     if not chosen.text:
-        compress = (compress or kind.compression is not None) and not chosen.packed
-        _check_no_text(schema, path, chosen.name, delimiter, headers, rfc4180, compress)
+        if kind.compression is not None and not chosen.packed:
+            raise FormatError(
+                f"{with_article(chosen.name)} file is not compressed as a whole",
+                where=str(path),
+                why=f"the name ends in {path.suffix!r}, and {with_article(chosen.name)} file is written in one form",
+                remedy=f"give a name without {path.suffix!r}",
+            )
+        _check_no_text(schema, path, chosen.name, delimiter, headers, rfc4180, compress and not chosen.packed)
     delimiter = delimiter if delimiter is not None else (kind.delimiter or content.delimiter)
     quoting = delimiter == "," if rfc4180 is None else rfc4180
     content = content._replace(target=str(path), delimiter=delimiter, quoting=quoting)

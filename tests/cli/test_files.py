@@ -65,6 +65,15 @@ def test_damage_is_told(shell: Shell, shop: Path) -> None:
     assert "table deltas is not what lftj made" in err
 
 
+def test_of_a_file_that_check_cannot_read_it_does_not_say_to_check_it(shell: Shell, shop: Path) -> None:
+    shell.write({"part.lftj": shop.read_bytes()[:3000]})
+    for arguments in (["part.lftj"], ["--json", "part.lftj"], ["--evaluate", "part.lftj"]):
+        code, out, err = shell("check", *arguments)
+        assert (code, out) == (3, "")
+        assert err.endswith("  why: SQLite says: database disk image is malformed\n  do: go back to a backup\n")
+    assert "  do: run `lftj check` on it, or go back to a backup\n" in shell("query", "edge(x, y)", "part.lftj").err
+
+
 def test_a_backup_that_fails_leaves_nothing(shell: Shell, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -315,6 +315,16 @@ def test_data(shell: Shell, case: str) -> None:
     assert shell.names() == sorted(files)
 
 
+@pytest.mark.parametrize("command", [("query", "tri(x, y, z)"), ("query", "select a from edge"), ("explain", "--run")])
+def test_only_run_keeps_bad_rows_apart(shell: Shell, command: tuple[str, str]) -> None:
+    """An option that a command does not have is no remedy."""
+    shell.write({"tri.dl": TRIANGLES, "edge.facts": "1\t2\n1\tx\n"})
+    done = shell(*command, "tri.dl")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.endswith("  do: correct the value or declare the column `symbol`\n")
+    assert shell("run", "tri.dl").err.endswith(", or keep the good rows with --on-error quarantine\n")
+
+
 def test_more_columns_than_are_declared_are_told_and_passed_over(shell: Shell) -> None:
     shell.write({"tri.dl": replaced(".input edge", ".input edge(headers=true)"), "edge.facts": "w\ta\tb\n1\t2\t3\n"})
     told = (

@@ -165,6 +165,9 @@ def test_extensions_tell_the_format():
         ("r.parquet", {"compress": True}, "r.parquet: compress= does not apply to a parquet file\n"
         "  why: a parquet file is written in one form\n"
         "  do: leave compress= out"),
+        ("r.parquet.gz", {}, "r.parquet.gz: a parquet file is not compressed as a whole\n"
+        "  why: the name ends in '.gz', and a parquet file is written in one form\n"
+        "  do: give a name without '.gz'"),
         ("r.csv", {"delimiter": "\n"}, "{here}/r.csv: '\\n' cannot be a delimiter\n"
         "  why: a delimiter stands between two fields of one line, and cannot be what ends a line or quotes a field\n"
         "  do: give a character or a text without line ends"),
