@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 from lftj.cli.outcome import Code, UsageError, rendered, say
@@ -69,10 +70,8 @@ def _formatted(program: str, *, check: bool, diff: bool) -> tuple[Code, bool]:
 
 
 def _diff(text: str, made: str, source: str) -> list[str]:
-    """The changes as a unified diff."""
-    lines = difflib.unified_diff(
-        text.splitlines(keepends=True), made.splitlines(keepends=True), source, f"{source} (formatted)"
-    )
+    """The changes as a unified diff. Lines end at line feeds only, as for `patch`: a comment may hold a form feed."""
+    lines = difflib.unified_diff(list(StringIO(text)), list(StringIO(made)), source, f"{source} (formatted)")
     return [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines]
 
 

@@ -94,6 +94,14 @@ def test_diff_writes_nothing(shell: Shell) -> None:
     assert shell.read("a.dl") == LOOSE.rstrip("\n")
 
 
+def test_lines_of_a_diff_end_at_line_feeds_only(shell: Shell) -> None:
+    comment = "// a\u2028b\x0cc\x85d\x1ce\n"
+    shell.write({"a.dl": f"{comment}.decl   e(x:number)\n"})
+    assert shell("fmt", "--diff", "a.dl").out == (
+        f"--- a.dl\n+++ a.dl (formatted)\n@@ -1,2 +1,2 @@\n {comment}-.decl   e(x:number)\n+.decl e(x:number)\n"
+    )
+
+
 def test_what_does_not_parse_is_left_as_it_is(shell: Shell) -> None:
     shell.write({"a.dl": "p(1\n", "b.dl": LOOSE})
     done = shell("fmt", "a.dl", "no.dl", "b.dl")
