@@ -119,11 +119,15 @@ def ends_line(piece: Piece) -> bool:
 
 def _take_behind(closed: ListEntry, entry: ListEntry, pieces: Sequence[Piece], at: int) -> int:
     """Give a closed entry the comments that end the line of the separator at `at`; returns where the last one is."""
-    while at + 1 < len(pieces) and ends_line(pieces[at + 1]) and not pieces[at + 1].newlines_before:
-        at += 1
+    end = at
+    while end + 1 < len(pieces) and pieces[end + 1].is_comment and not pieces[end + 1].newlines_before:
+        end += 1
+    if end == at or not ends_line(pieces[end]):
+        return at
+    for piece in pieces[at + 1 : end + 1]:
         full = closed.behind and closed.behind[-1].startswith("//")
-        (entry.above if full or entry.above else closed.behind).append(pieces[at].text)
-    return at
+        (entry.above if full or entry.above else closed.behind).append(piece.text)
+    return end
 
 
 def _finish(entry: ListEntry, own: list[Piece]) -> list[str]:

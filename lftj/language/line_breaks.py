@@ -7,6 +7,7 @@ stays as it is, is within one of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lftj.language.entries import Bracketed, ListEntry, Listing, Node, listing, nested, nesting
 from lftj.language.pieces import LINE_COMMENT, Piece
@@ -137,6 +138,9 @@ class _ItemLines:
         """A listing in lines of their own, the last entry followed by `end`."""
         margin = " " * indent
         flat = [self._alternative(entries, indent) for entries in body.alternatives]
+        if len(flat) == 1 or None in flat:
+            body = _with_comments_behind(body, closes=not end)
+            flat = [self._alternative(entries, indent) for entries in body.alternatives]
         if len(flat) > 1 and None not in flat:
             lines = list(_one_to_a_line(body, [str(text) for text in flat], margin, end))
         else:
@@ -165,6 +169,20 @@ class _ItemLines:
             return None
         flat = self._flat_entries(entries)
         return flat if flat is not None and indent + len(flat) < WIDTH else None
+
+
+def _with_comments_behind(body: Listing, *, closes: bool) -> Listing:
+    """A listing whose alternatives end their lines, and so do the comments at their ends: they stand behind these then.
+
+    `closes`: so does the last alternative, as the closing bracket has a line of its own.
+    """
+    alternatives: list[list[ListEntry]] = []
+    for number, (*others, last) in enumerate(body.alternatives, 1):
+        comment = last.nodes[-1] if len(last.nodes) > 1 and not last.behind else None
+        if isinstance(comment, Piece) and comment.is_comment and (closes or number < len(body.alternatives)):
+            last = replace(last, nodes=last.nodes[:-1], behind=[comment.text])
+        alternatives.append([*others, last])
+    return replace(body, alternatives=alternatives)
 
 
 def _one_to_a_line(body: Listing, flat: Sequence[str], margin: str, end: str) -> Iterator[str]:

@@ -97,6 +97,8 @@ _GAPS = st.sampled_from(
         "\n// own\n",
         "/* b */",
         "\n/* two\n  lines */\n",
+        " /* two\n  lines */",
+        " /* b */\n",
         " // a\n// b\n\n",
     ]
 )
@@ -245,6 +247,31 @@ s(x) :-
 /* before */ t(1).
 """,
     )
+
+
+def test_comments_before_what_comes_on_a_line_of_its_own() -> None:
+    """They end their line then: the second time, they stood behind the conditions before them."""
+    form(
+        "m[t] = min e : { a(t, e); b(t, e) /* x\n y */ }.",
+        "m[t] = min e : {\n    a(t, e);\n    b(t, e) /* x\n y */\n}.\n",
+    )
+    form(
+        "m(t) :- (a(t); b(t) /* x\n y */).",
+        "m(t) :-\n    (\n        a(t);\n        b(t) /* x\n y */\n    ).\n",
+    )
+    form("m(t) :- a(t) /* x\n y */; b(t).", "m(t) :-\n    a(t); /* x\n y */\n    b(t).\n")
+    form("m(t) :- a(t); b(t) /* x\n y */.", "m(t) :-\n    a(t)\n    ;\n    b(t) /* x\n y */.\n")
+    wide, inner = "wide" * 20, BROKEN.replace("\n", "\n    ")
+    form(
+        f"m(t) :- ({LONG}, b(t, {wide}) /* wide */).",
+        f"m(t) :-\n    (\n        {inner},\n        b(t, {wide}) /* wide */\n    ).\n",
+    )
+
+
+def test_several_comments_behind_a_separator() -> None:
+    form("p(x) :- a(x) /* a */\n, /* b */\n b(x).", "p(x) :-\n    a(x), /* a */ /* b */\n    b(x).\n")
+    form("p(x) :- a(x), /* a */ /* b */ // c\n b(x).", "p(x) :-\n    a(x), /* a */ /* b */  // c\n    b(x).\n")
+    form("p(x) :- a(x), /* a */ /* b */ b(x),\n c(x).", "p(x) :- a(x), /* a */ /* b */ b(x), c(x).\n")
 
 
 def test_line_ends_of_windows_stay_if_all_are() -> None:
