@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+# What Python does not print and terminals show well: blanks, and joiners within words and emoji.
+_SEEN = "\u00a0\u3000\u200c\u200d"
 INSERTED, ERASED = "inserted", "erased"
 STYLE = """
 .lftj table { border-collapse: collapse; margin: 0.3em 0; }
@@ -43,8 +45,16 @@ def _faint(text: str) -> str:
 def cell(value: object, width: int = 32) -> str:
     """A value as one short line of text, for terminals as well: what does not print is spelled, what is long is cut."""
     text = repr(value) if isinstance(value, float) else str(value)
-    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    text = printable(text)
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """A text for a line of a terminal: line ends, sequences that a terminal obeys and the like are spelled."""
+    if text.isprintable():
+        return text
+    kept = [c if c.isprintable() or c in _SEEN else c.encode("unicode_escape").decode() for c in text]
+    return "".join(kept)
 
 
 def table(

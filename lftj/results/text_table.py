@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from lftj.html import printable
+
 # Categories of characters that take no cell: accents and signs around the one before; joiners and marks of direction.
 _UNSEEN = ("Mn", "Me", "Cf")
 
@@ -29,7 +31,11 @@ def _cells(character: str) -> int:
 def table_lines(
     header: Sequence[str], rows: Sequence[Sequence[str]], to_left: Sequence[bool], *, ruled: bool
 ) -> list[str]:
-    """The lines: the header, a rule if `ruled`, the rows. `to_left`: columns of texts; numbers stand to the right."""
+    """The lines: the header, a rule if `ruled`, the rows. `to_left`: columns of texts; numbers stand to the right.
+
+    What does not print is spelled: a row is a line, and no text tells a terminal what to do.
+    """
+    header, *rows = ([printable(text) for text in row] for row in (header, *rows))
     widths = [max(map(width, column)) for column in zip(header, *rows, strict=True)]
     rules = [["-" * cells for cells in widths]] if ruled else []
     return [_line(row, widths, to_left) for row in (header, *rules, *rows)]

@@ -70,3 +70,23 @@ def test_texts_that_may_be_missing_stand_to_the_left_everywhere(shell: Shell) ->
     assert lines == ["name  note", "----  ----", "Łódź  null"]
     lines = shell("query", "city(name, people, note), people < 3", "city.dl").out.splitlines()
     assert lines[2:] == ["e\u0301te\u0301        2  🚀🚀", "Łódź       1  null"]
+
+
+def test_what_does_not_print_is_spelled(shell: Shell) -> None:
+    """Catches: a text that breaks its row in two, or that a terminal obeys."""
+    text = "\u6771\u4eac\n\x1b[31m\u202e\U0001f469\u200d\U0001f4bb"
+    spelled = "\u6771\u4eac\\n\\x1b[31m\\u202e\U0001f469\u200d\U0001f4bb"
+    db = lftj.Database(".decl r(x:symbol, n:number)")
+    db.load("r", [(text, 1), ("back\\slash", 2)])
+    assert [line.split()[0] for line in repr(db["r"]).splitlines()[2:]] == ["back\\slash", spelled]
+    shell.write({"p.dl": '.decl r(x:symbol, n:number)\n.input r(filename="r.csv", rfc4180=true)\n'})
+    shell.write({"r.csv": f'"{text}",1\n'.encode()})
+    done = shell("query", "r(x, n)", "p.dl")
+    assert (done.code, done.out.splitlines()) == (
+        0,
+        [f"x{' ' * (width(spelled) - 1)}  n", f"{'-' * width(spelled)}  -", f"{spelled}  1"],
+    )
+    pytest.importorskip("sqlglot")
+    done = shell("query", 'select n as "a\n\x1b[2J" from r', "p.dl")
+    assert done.out == "a\\n\\x1b[2J\n----------\n         1\n"
+    assert repr(db.sql('select n as "a\n" from r')).splitlines()[0] == "a\\n"
