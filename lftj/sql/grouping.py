@@ -56,6 +56,13 @@ def own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     return node.walk(prune=lambda part: part is not node and isinstance(part, exp.Query))
 
 
+def stands_for_rows(node: exp.Expr) -> bool:
+    """Whether a node is a query whose rows are asked for, as by `exists` and `in`, and not one value."""
+    if not isinstance(node, exp.Query):
+        return False
+    return not isinstance(node, exp.Subquery) or node.arg_key == "query" or isinstance(node.parent, exp.Any | exp.All)
+
+
 class GroupScope(QueryScope):
     """What expressions over groups see: the groups and the aggregates, instead of the rows of `from`."""
 
@@ -242,11 +249,9 @@ class Grouping:
         while waiting:
             part = waiting.pop()
             for child in list(part.iter_expressions()):
-                if isinstance(child, exp.Query):
-                    continue
-                found = place(child)
+                found = None if stands_for_rows(child) else place(child)
                 if found is not None:
                     child.replace(found)
-                else:
+                elif not isinstance(child, exp.Query):
                     waiting.append(child)
         return made

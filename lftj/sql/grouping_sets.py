@@ -15,7 +15,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from lftj.sql.aggregate_heads import is_aggregate
-from lftj.sql.grouping import own_nodes
+from lftj.sql.grouping import own_nodes, stands_for_rows
 from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText
 
@@ -148,18 +148,21 @@ def _grouped_by(query: exp.Expr, grouping: Sequence[exp.Expr], every: set[str], 
         if isinstance(node, exp.Grouping | exp.GroupingId):
             bits = "".join("0" if names.key(part) in here else "1" for part in node.expressions)
             return exp.Literal.number(int(bits, 2))
-        if is_aggregate(node) or isinstance(node, exp.Query):
+        if is_aggregate(node) or stands_for_rows(node):
             return node
         key = names.key(node)
         if key in here:
             return here[key].copy()
-        return exp.Null() if key in every else None
+        if key in every:
+            return exp.Null()
+        return node if isinstance(node, exp.Query) else None
 
     expressions = []
     for node in made.expressions:
         inner = node.unalias()
         name = node.alias_or_name or node.sql("duckdb").lower()
-        expressions.append(exp.alias_(_transformed(inner, over), name, quoted=True))
+        alias = exp.to_identifier(name, quoted=True)
+        expressions.append(exp.Alias(this=_transformed(inner, over), alias=alias))
     made.set("expressions", expressions)
     having = made.args.get("having")
     if having is not None:

@@ -40,6 +40,15 @@ SELECTS = [
     "select a + 1 as z, sum(n) as s from u group by rollup (a + 1, a)",
     "select a + 1 as z, a, coalesce(a + 1, 0) as c from u group by cube (a + 1, a) having a + 1 > 1 or a is null",
     "select u.a + 1 as z, grouping(A + 1) as g, count(*) as c from u group by rollup (a + 1)",
+    # So does a subquery that is a value; the rows that `in` and `exists` ask for are no value.
+    "select (select max(b) from t) as c, count(*) as m from u group by rollup ((select max(b) from t))",
+    "select (select max(b) from t) as c, count(*) as m from u where false group by rollup ((select max(b) from t))",
+    "select (select max(b) from t where id = u.a) || 'z' as c, count(*) as m from u "
+    "group by (select max(b) from t where id = u.a)",
+    "select (select max(b) from t where id = u.a) as c, count(*) as m from u "
+    "group by cube ((select max(b) from t where id = u.a), b)",
+    "select exists (select max(id) from t) as e, a in (select max(id) from t) as i, a > any (select max(id) from t) "
+    "as y, count(*) as m from u group by rollup ((select max(id) from t), a)",
     # Columns of one name, of two tables.
     "select t.a as x, u.a as y, count(*) as c from t join u on t.b = u.b group by rollup (t.a, u.a)",
     "select grouping(t.a) as g, grouping(u.a), count(*) from t left join u on t.b = u.b group by cube (t.a, u.a)",
