@@ -35,7 +35,7 @@ class LftjSql(DuckDB):
         """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it.
 
         All aggregates have a place, `current_date`, intervals, and the field of `extract`. Functions say how many
-        `arguments` are written, of which sqlglot drops some without a word.
+        `arguments` are written, of which sqlglot drops some without a word. Several groupings may be by conditions.
         """
 
         def _parse_function_call(
@@ -78,6 +78,15 @@ class LftjSql(DuckDB):
             if isinstance(found, exp.Cast) and isinstance(found.this, exp.Cast) and self._has_type_in_front(begin):
                 return _with_type_first(found)
             return found
+
+        def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
+            if with_prefix or not self._match_set((TokenType.CUBE, TokenType.ROLLUP)):
+                return super()._parse_cube_or_rollup(with_prefix)
+            kind = exp.Cube if self._prev.token_type == TokenType.CUBE else exp.Rollup
+            return kind(expressions=self._parse_wrapped_csv(self._parse_disjunction))
+
+        def _parse_grouping_set(self) -> exp.Expr | None:
+            return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
         def _has_type_in_front(self, begin: int) -> bool:
             """Whether a text with its type in front of it begins at this token, and no `cast(...)` or `'...'::t`."""

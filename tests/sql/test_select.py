@@ -49,6 +49,9 @@ SELECTS = [
     "group by cube ((select max(b) from t where id = u.a), b)",
     "select exists (select max(id) from t) as e, a in (select max(id) from t) as i, a > any (select max(id) from t) "
     "as y, count(*) as m from u group by rollup ((select max(id) from t), a)",
+    "select a > 1 as z, grouping(a > 1) as g, count(*) as m from u group by rollup (a > 1)",
+    "select a is null as z, count(*) as m from u group by cube (a is null, b = 'x' or a > 2)",
+    "select count(*) as m from u group by grouping sets (a between 1 and 2, (b, not a > 1), rollup (a in (1, 2), b))",
     # Columns of one name, of two tables.
     "select t.a as x, u.a as y, count(*) as c from t join u on t.b = u.b group by rollup (t.a, u.a)",
     "select grouping(t.a) as g, grouping(u.a), count(*) from t left join u on t.b = u.b group by cube (t.a, u.a)",
