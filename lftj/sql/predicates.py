@@ -92,6 +92,8 @@ def _subquery(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
 
 def _neither(alternatives: Sequence[Conjunction]) -> list[Conjunction]:
     """Where none of the conjunctions holds; what matches null within does so outside of the negation, too."""
+    if any(all(map(lets_null_match, conjunction)) for conjunction in alternatives):
+        return []  # one without a condition always holds
     matching = [literal for conjunction in alternatives for literal in conjunction if lets_null_match(literal)]
     return [(*dict.fromkeys(matching), *(ast.Negation(_as_literal(conjunction)) for conjunction in alternatives))]
 

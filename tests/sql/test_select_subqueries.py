@@ -121,6 +121,10 @@ SUBQUERIES = [
     "select id from t where a + 1 in (select n from u)",
     "select id from t where a + 1 not in (select n from u where n > 0)",
     "select id from t where (a in (select a from u)) is null",
+    # of constants it is known to be false, whatever rows there are
+    "select count(*) filter (where (2.0 in (select 0.5 from u)) is null) as c from w",
+    "select max(a) as m from t where (2.0 in (select 0.5 from u where u.a = t.a)) is not false",
+    "select id from t where (2.0 not in (select 0.5 from u)) is null or (2.0 in (select 0.5 from u)) is null",
     "select id from t where a = any (select n from u)",
     "select id from t where a <> all (select n from u where n is not null)",
     "select id from t where a > any (select n from u)",
