@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import exp
@@ -38,6 +38,19 @@ def decimal_type(value: Decimal) -> str:
     _, digits, exponent = value.as_tuple()
     scale = -int(exponent)
     return f"{DECIMAL}({max(len(digits), scale, 1)},{scale})"
+
+
+def digits_behind_point(text: str) -> int:
+    """How many digits the number that a text writes has behind its point, but for zeros at the end; 0 of no number."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return 0
+    if not value or not value.is_finite():
+        return 0
+    _, digits, exponent = value.as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    return max(-int(exponent) - zeros, 0)
 
 
 def number_constant(text: str, node: exp.Expr, source: SqlText) -> ast.Constant:

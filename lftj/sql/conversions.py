@@ -39,7 +39,7 @@ from lftj.language.types import (
     scale_of,
 )
 from lftj.sql.cases import Known
-from lftj.sql.constants import constant, folded, written
+from lftj.sql.constants import constant, digits_behind_point, folded, written
 from lftj.sql.places import SqlText
 from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import family_of, type_of, without_null
@@ -92,6 +92,19 @@ def _written(text: ast.Constant, wanted: str, node: exp.Expr, source: SqlText) -
             why=str(error),
             remedy="correct the text, or compare with a value of the other type",
         ) from None
+
+
+def exact_type(text: str, type: str, node: exp.Expr, source: SqlText) -> str:
+    """The decimal type in which a text that is written out meets one of `type` and keeps its digits."""
+    scale = digits_behind_point(text)
+    if scale > DIGITS:
+        raise source.error(
+            f"`{text}` has more than {DIGITS} digits behind the point",
+            node,
+            why=f"a decimal has up to {DIGITS} digits, and none is rounded away",
+            remedy="leave digits out, or cast it to double",
+        )
+    return decimal_of(max(scale_of(type), scale))
 
 
 def cast_type(value: Known, wanted: str) -> str:

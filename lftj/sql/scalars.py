@@ -36,7 +36,7 @@ from lftj.sql.cases import (
     split,
 )
 from lftj.sql.constants import number_constant
-from lftj.sql.conversions import NUMBERS, call, cast_type, common, compared, shown, with_room
+from lftj.sql.conversions import NUMBERS, call, cast_type, common, compared, exact_type, shown, with_room
 from lftj.sql.ddl import type_name
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.predicates import compare, is_predicate
@@ -335,10 +335,13 @@ def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Exp
 
 
 def _as_number(of: Translator, side: Known, other: Known, node: exp.Expr) -> Known:
-    """A text that is written out as a value of the type on the other side."""
+    """A text that is written out as a value of the type on the other side, of a decimal with all digits of its own."""
     if side.type != SYMBOL or not isinstance(side.term, ast.Constant) or family_of(other.type) not in NUMBERS:
         return side
-    return Known(side.literals, of.cast(side, other.type, node), cast_type(side, other.type))
+    type = other.type
+    if family_of(type) == DECIMAL:
+        type = exact_type(str(side.term.value), type, node, of.scope.source)
+    return Known(side.literals, of.cast(side, type, node), cast_type(side, type))
 
 
 def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> Exception:

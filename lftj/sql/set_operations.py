@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.types import NUMBER
+from lftj.language.types import DECIMAL, NUMBER, SYMBOL
 from lftj.sql.branches import Branch
 from lftj.sql.cases import Known, computed, null_case
-from lftj.sql.conversions import common
+from lftj.sql.conversions import common, exact_type
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import Expressions
 from lftj.sql.view import OutputColumn, Rows
+from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
+    from lftj.sql.places import SqlText
     from lftj.sql.queries import Queries
 
 
@@ -84,13 +86,25 @@ def unified(
             remedy="let both sides give out the same columns",
         )
     for at, outputs in enumerate(zip(*(block.outputs for block in blocks), strict=True)):
-        terms = [(case.term, case.type) for output in outputs for case in output.cases]
-        wanted = types[at] if types else common(terms, _unlike_first(outputs), queries.text)
+        wanted = types[at] if types else _common(outputs, queries.text)
         for output, block in zip(outputs, blocks, strict=True):
             if any(case.type != wanted for case in output.cases if case.term is not None):
                 output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, output.node))
             output.cases = [null_case(case.literals, wanted) if case.term is None else case for case in output.cases]
     return blocks
+
+
+def _common(outputs: Sequence[Output], source: SqlText) -> str:
+    """The type that holds all values of a column, with the digits of texts that are written out."""
+    terms = [(case.term, case.type) for output in outputs for case in output.cases]
+    found = common(terms, _unlike_first(outputs), source)
+    if family_of(found) != DECIMAL:
+        return found
+    for output in outputs:
+        for case in output.cases:
+            if case.type == SYMBOL and isinstance(case.term, ast.Constant):
+                found = exact_type(str(case.term.value), found, output.node, source)
+    return found
 
 
 def _unlike_first(outputs: Sequence[Output]) -> exp.Expr:

@@ -98,6 +98,32 @@ def test_as_in_duckdb(values: str, db: lftj.Database, duck: Any) -> None:
     assert [tuple(row) for row in db.sql(query)] == duck.execute(query).fetchall()
 
 
+def test_a_text_keeps_its_digits_in_arithmetic(db: lftj.Database) -> None:
+    values = "n + '2.125', '0.5' - n, n / '0.125', n - ' -1.5e-3 ', n + '2.1000000000000000000', n * '3', 1.5 + '2.25'"
+    exact = ("14.465", "-11.84", "98.72", "12.3415", "14.44", "37.02", "3.75")
+    assert row(db, values) == tuple(float(text) if text == "98.72" else Decimal(text) for text in exact)
+
+
+@pytest.mark.parametrize("operation", ["union", "union all", "except", "intersect"])
+def test_a_text_keeps_its_digits_in_a_set_operation(operation: str, db: lftj.Database) -> None:
+    texts = {Decimal("0.505"), Decimal("12.34")}
+    expected = {
+        "union": [Decimal("0.5"), *texts],
+        "union all": [Decimal("0.5"), Decimal("12.34"), *texts],
+        "except": [Decimal("0.5")],
+        "intersect": [Decimal("12.34")],
+    }
+    second = "case when i is null then '0.505' else '12.340' end"
+    found = [value for (value,) in db.sql(f"select n from d {operation} select {second} from d")]
+    assert sorted(found) == sorted(expected[operation])
+
+
+@pytest.mark.parametrize("query", ["select x + {} as y from d", "select x from d union select {}"])
+def test_a_text_with_more_digits_than_a_decimal_has_is_not_rounded(query: str, db: lftj.Database) -> None:
+    with pytest.raises(lftj.ProgramError, match=r"`0\.1234567890123456789` has more than 18 digits"):
+        db.sql(query.format("'0.1234567890123456789'"))
+
+
 # --- numbers of more than 18 digits ---------------------------------------------------------------------------------
 
 REFUSED = [
