@@ -26,7 +26,7 @@ from lftj.sql.heads import or_null
 from lftj.sql.limits import limited
 from lftj.sql.query_scope import Derived
 from lftj.sql.scope import Case
-from lftj.sql.select_block import Output, SelectBlock, rows_of
+from lftj.sql.select_block import Output, SelectBlock, derives_rows, rows_of
 from lftj.sql.set_operations import operands, unified
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import added, number, product_of
@@ -65,6 +65,8 @@ class RecursiveQuery:
                 for output, column in zip(block.outputs, columns, strict=True)
                 for case in output.cases
             ):
+                if not any(derives_rows(block) for block in start):
+                    self._tell_types(rows)
                 rows_of(self.queries, blocks, distinct=True, name=name)
                 break
             del heads.items[before:]
@@ -77,6 +79,13 @@ class RecursiveQuery:
         first = next((case.type for case in start[0].outputs[at].cases if case.type), "number")
         name = self._names[at] if at < len(self._names) else start[0].outputs[at].name
         return OutputColumn(name, first, any(case.nullable for case in cases))
+
+    def _tell_types(self, rows: Rows) -> None:
+        """Add a rule that starts the recursion from no row: types are known from a start, and not from the step."""
+        heads = self.queries.heads
+        none = heads.sure(heads.name("start"), rows.columns)
+        variables = [heads.variable(column.name, column.nullable) for column in rows.columns]
+        heads.rule(rows.name, variables, [ast.Atom(none, tuple(variables)), *or_null(heads, variables)])
 
     # What it may not be
 

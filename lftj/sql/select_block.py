@@ -132,6 +132,11 @@ def rows_of(
     return Derived(rows, parameters)
 
 
+def derives_rows(block: SelectBlock) -> bool:
+    """Whether a block has a rule: not if its conditions are false by their form."""
+    return any(True for _ in _rules(block, ()))
+
+
 def _parameters(blocks: Sequence[SelectBlock]) -> tuple[QueryParameter, ...]:
     """The parameters of the first block, which has those of all."""
     first = blocks[0].scope

@@ -37,6 +37,10 @@ QUERIES = {
     "select * from r",
     "walks from rows of a table": "with recursive r as (select a, n from s union all "
     "select e.b, r.n from r join e on r.a = e.a) select * from r",
+    "walks from no row": "with recursive r(p, q) as (select a, b from e where false union all "
+    "select r.p, e.b from r join e on r.q = e.a) select * from r",
+    "walks from rows of the step": "with recursive r as (select a, b from e where 1 = 2 union "
+    "(select r.a, e.b from r join e on r.b = e.a union select a, null from s)) select a, b from r",
     "walks with null": "with recursive r as (select a, n from s union all "
     "select e.b, e.w from r join e on r.a is not distinct from e.a) select * from r",
     "lengths": "with recursive r as (select a, 0 as far from s union all "
@@ -208,6 +212,17 @@ def test_a_statement_that_comes_again_has_its_own_values(union: str) -> None:
         )
         assert sorted(db.sql("select x from o")) == [(x,) for x in range(1, a + 1)]
         db.sql("delete from o")
+
+
+@pytest.mark.parametrize("union", ["union", "union all"])
+def test_a_recursion_starts_from_no_row_where_parameters_are_unlike(union: str) -> None:
+    db = lftj.Database()
+    db.sql("create table e (a int, b int); insert into e values (1, 2), (2, 3)")
+    step = "select r.p, e.b from r join e on r.q = e.a"
+    text = f"with recursive r(p, q) as (select a, b from e where $low <= $high {union} {step}) select * from r"
+    for high in (0, None):
+        assert list(db.sql(text, low=1, high=high)) == []
+    assert sorted(db.sql(text, low=1, high=1)) == [(1, 2), (1, 3), (2, 3)]
 
 
 def test_the_step_is_cast_to_the_types_of_the_start() -> None:
