@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.types import DECIMAL, decimal_of, scale_of
 from lftj.sql.heads import or_null
 from lftj.sql.limits import limited
 from lftj.sql.query_scope import Derived
@@ -30,6 +31,7 @@ from lftj.sql.select_block import Output, SelectBlock, derives_rows, rows_of
 from lftj.sql.set_operations import operands, unified
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import added, number, product_of
+from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
@@ -74,9 +76,14 @@ class RecursiveQuery:
         return self._copies(rows, start, step) if self.every else Derived(rows)
 
     def _column(self, start: Sequence[SelectBlock], at: int) -> OutputColumn:
-        """A column as the start gives it out, under the name that is given to it; the step is cast to its type."""
+        """A column as the start gives it out, under the name that is given to it; the step is cast to its type.
+
+        A cast to a decimal does not ask whether there are too many digits in front of the point.
+        """
         cases = [case for block in start for case in block.outputs[at].cases]
         first = next((case.type for case in start[0].outputs[at].cases if case.type), "number")
+        if family_of(first) == DECIMAL:
+            first = decimal_of(scale_of(first))
         name = self._names[at] if at < len(self._names) else start[0].outputs[at].name
         return OutputColumn(name, first, any(case.nullable for case in cases))
 

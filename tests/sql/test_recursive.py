@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -228,3 +229,9 @@ def test_a_recursion_starts_from_no_row_where_parameters_are_unlike(union: str) 
 def test_the_step_is_cast_to_the_types_of_the_start() -> None:
     text = "with recursive r(n) as (select 1 union all select n * 1.5 from r where n < 10) select * from r"
     assert Counter(lftj.Database().sql(text)) == Counter(duckdb.sql(text).fetchall())
+
+
+def test_a_decimal_of_the_step_may_have_more_digits_than_the_start() -> None:
+    """The step's condition was taken for true whatever the value, as no decimal of the start's type reaches it."""
+    text = "with recursive r(n) as (select 2.5 union select n + 4 from r where n < 12) select n from r"
+    assert sorted(lftj.Database().sql(text, timeout=60)) == [(Decimal(n),) for n in ("2.5", "6.5", "10.5", "14.5")]
