@@ -233,12 +233,14 @@ class QueryScope:
         return own or (self.around.names(node) if self.around is not None else [])
 
     def parameter(self, outside: list[Case], name: str) -> list[Case]:
-        """The parameter that stands for a value of the query around."""
+        """The parameter that stands for a value of the query around; null for one that is nothing else."""
         key = tuple(outside)
         made = self.parameters.get(key)
+        type_ = next((case.type for case in outside if case.type), "")
+        if all(case.term is None for case in outside):
+            return [null_case((), type_)]
         if made is None:
             nullable = any(case.nullable for case in outside)
-            type_ = next((case.type for case in outside if case.type), "")
             variable = self.heads.variable(name, nullable)
             made = self.parameters[key] = QueryParameter(variable, key, type_, nullable)
         return [Case((), made.variable, made.type, made.nullable)]

@@ -52,6 +52,14 @@ QUERIES = [
     "select coalesce(n, b) as c, coalesce(n, d) as e from t, (select null as n from t group by n) q",
     "select case when a = 1 then (select null) else b end as c from t",
     "select x, max(n) as m from (values (1, null), (2, null)) v(x, n) group by x having max(n) is null",
+    "select * from (values (null)) v(p) left join t on t.a = p",
+    "select p, q, b from (values (null, 1), (null, 5)) v(p, q) full join t on a = q and b > p || 'x' and p is null",
+    "select * from (values (null)) v(a) full join t using (a)",
+    "select p, (select count(*) from t where a is not distinct from p or d > p) as n from (select null as p) v",
+    "select p, exists (select 1 from t where a = p) as e, 2 not in (select a from t where b = p) as i "
+    "from (values (null)) v(p)",
+    "select v.p, s.b from (values (null, 1)) v(p, q) left join lateral (select b from t where p is null and a = q) s "
+    "on s.b > v.p or v.p is null",
     "select a, n || 'x' as y from t full join (values (null, 5)) v(n, k) on a = k",
 ]
 
