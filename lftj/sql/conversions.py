@@ -40,7 +40,7 @@ from lftj.language.types import (
 )
 from lftj.sql.cases import Known
 from lftj.sql.constants import constant, digits_behind_point, folded, written
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, as_duckdb
 from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import family_of, type_of, without_null
 
@@ -243,7 +243,7 @@ def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source
         return FLOAT
     first, second = sorted(types)[:2]
     raise source.error(
-        f"`{node.sql('duckdb')}` has values of type {shown(first)} and of type {shown(second)}",
+        f"`{as_duckdb(node)}` has values of type {shown(first)} and of type {shown(second)}",
         node,
         why="values of different types are compared and put together after a cast only",
         remedy=f"cast one of them, as in `cast(... as {shown(first)})`",

@@ -93,7 +93,7 @@ def _join(scope: QueryScope, join: exp.Join, first: int) -> None:
     with scope.joining(first):
         add_table(scope, join.this)
     for shared in shared_columns(scope, join, scope.sources[first:before], scope.sources[before:]):
-        scope.body.conditions.append(holds(equality(scope, shared.left.cases, shared.right.cases), scope))
+        scope.body.conditions.append(holds(equality(scope, shared, shared.left.cases, shared.right.cases), scope))
         merge(shared, shared.left.cases)
     if join.args.get("on") is not None:
         with scope.joining(first):

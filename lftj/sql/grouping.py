@@ -25,6 +25,7 @@ from lftj.sql.branches import RowAtom, may_be_null
 from lftj.sql.computed_columns import with_few_ways
 from lftj.sql.heads import or_null
 from lftj.sql.ordering import position_of
+from lftj.sql.places import in_place_of
 from lftj.sql.query_scope import QueryScope, case_of, null_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import conjuncts, holds, value
@@ -233,12 +234,12 @@ class Grouping:
         def place(part: exp.Expr) -> exp.Expr | None:
             for key in self.scope.keys:
                 if not isinstance(part, exp.Column) and (part == key.node or self._alike(part, key.node)):
-                    return self.scope.placeholder(_as_case(self.scope, key))
+                    return self.scope.placeholder(_as_case(self.scope, key), part)
             if is_aggregate(part):
                 text = part.sql("duckdb")
                 if text not in self._replaced:
-                    self._replaced[text] = self.scope.placeholder([self.aggregates.add(part)])
-                return self._replaced[text].copy()
+                    self._replaced[text] = self.scope.placeholder([self.aggregates.add(part)], part)
+                return in_place_of(part, self._replaced[text].copy())
             return None
 
         found = place(node)

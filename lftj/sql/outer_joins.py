@@ -141,7 +141,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str, right: QueryScope, 
     for shared in shared_columns(scope, join, scope.sources[first:before], scope.sources[before:]):
         kept = shared.right.cases if side == "RIGHT" else shared.left.cases
         if side == "FULL":
-            both = equality(scope, shared.left.cases, shared.right.cases)
+            both = equality(scope, shared, shared.left.cases, shared.right.cases)
             kept = value(exp.Coalesce(this=both.this, expressions=[both.expression]), scope)
         merge(shared, kept)
 
@@ -208,7 +208,7 @@ class _Join:
             for part in _on(self.join):
                 both.body.conditions.append(holds(part, both))
         for shared in shared_columns(both, self.join, both.sources[self.first : before], both.sources[before:]):
-            both.body.conditions.append(holds(equality(both, shared.left.cases, shared.right.cases), both))
+            both.body.conditions.append(holds(equality(both, shared, shared.left.cases, shared.right.cases), both))
         self.bodies.append((both, [*columns]))
         for at, sides in enumerate((("LEFT", "FULL"), ("RIGHT", "FULL"))):
             if side in sides:
@@ -232,7 +232,8 @@ class _Join:
         for shared in shared_columns(match, self.join, of_left, right.sources):
             own, other = (shared.right, shared.left) if at == 0 else (shared.left, shared.right)
             parameter = match.parameter(other.cases, other.name)
-            match.body.conditions.append(holds(equality(match, parameter, own.cases), match))
+            sides = (parameter, own.cases) if at == 0 else (own.cases, parameter)
+            match.body.conditions.append(holds(equality(match, shared, *sides), match))
         for table in match.sources:  # what a name alone means is told of both sides together
             meant = [(name, named([*of_left, *right.sources], name)) for name in table.columns]
             table.hidden |= {name for name, found in meant if found and found[0].table is not table}

@@ -16,11 +16,25 @@ from sqlglot.errors import ErrorLevel
 from lftj.errors import Diagnostic, ProgramError, Span
 
 Node = TypeVar("Node", bound=exp.Expr)
+_MEANT = "meant"
 
 
 def as_duckdb(node: exp.Expr) -> str:
-    """An expression as DuckDB writes it; of what this cannot write nothing is logged, as sqlglot would."""
-    return node.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+    """An expression as DuckDB writes it, for messages: a column that stands for another expression is that one there.
+
+    Of what DuckDB cannot write nothing is logged, as sqlglot would.
+    """
+
+    def meant(part: exp.Expr) -> exp.Expr:
+        return exp.Var(this=part.meta[_MEANT]()) if _MEANT in part.meta else part
+
+    return node.transform(meant).sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+
+
+def standing_for(other: exp.Expr, column: exp.Column) -> exp.Column:
+    """A column that is made, at the place of the expression that it stands for, which messages name instead."""
+    column.meta[_MEANT] = lambda: as_duckdb(other)  # few are shown; and a copy of the column has the same function
+    return in_place_of(other, column)
 
 
 def nowhere(node: Node) -> Node:

@@ -36,6 +36,7 @@ from lftj.sql.cases import (
 from lftj.sql.conversions import call, common, compared, shown
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.listed_values import gathered, operands_of
+from lftj.sql.places import as_duckdb
 from lftj.sql.scope import Case, Conjunction
 
 COMPARED: dict[type[exp.Expr], str] = {
@@ -204,7 +205,7 @@ def _comparison(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
 def _tuples(of: Translator, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> exp.Expr:
     if len(left.expressions) != len(right.expressions):
         raise of.scope.source.error(
-            f"`{node.sql('duckdb')}` compares {len(left.expressions)} values with {len(right.expressions)}",
+            f"`{as_duckdb(node)}` compares {len(left.expressions)} values with {len(right.expressions)}",
             node,
             why="rows are compared value by value",
             remedy="give as many on both sides",
@@ -268,7 +269,7 @@ def _is(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
 
 def _in(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     if node.args.get("unnest") or node.args.get("field"):
-        raise of.scope.source.unsupported(f"`{node.sql('duckdb')}`", node, "list the values, or give a query")
+        raise of.scope.source.unsupported(f"`{as_duckdb(node)}`", node, "list the values, or give a query")
     left, items = plain(node.this), [plain(item) for item in node.expressions]
     each = [of.value(item) for item in items] if not isinstance(left, exp.Tuple) else []
     constants = [cases[0] for cases in each if len(cases) == 1 and _is_constant(cases[0])]
@@ -412,7 +413,7 @@ def _texts(of: Translator, values: Sequence[Known], node: exp.Expr) -> list[ast.
     for value in values:
         if value.type != SYMBOL:
             raise of.scope.source.error(
-                f"`{node.sql('duckdb')}` takes texts, and a value is {shown(value.type)}",
+                f"`{as_duckdb(node)}` takes texts, and a value is {shown(value.type)}",
                 node,
                 why="patterns are about texts",
                 remedy="cast the value to text",
@@ -430,7 +431,7 @@ def _of_value(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
         (value,) = values
         if value.type != BOOL:
             raise of.scope.source.error(
-                f"`{node.sql('duckdb')}` is {shown(value.type)}, and a condition is true or false",
+                f"`{as_duckdb(node)}` is {shown(value.type)}, and a condition is true or false",
                 node,
                 why="numbers and texts are no conditions",
                 remedy="compare it, as in `x <> 0`",

@@ -25,6 +25,7 @@ from lftj.language.visitors import nodes
 from lftj.sql.branches import Branch, QueryBody, RowAtom, Way, may_be_null, variables
 from lftj.sql.cases import FEW, is_null, null_case, split
 from lftj.sql.heads import or_null
+from lftj.sql.places import standing_for
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import OutputColumn, Rows
 
@@ -245,11 +246,11 @@ class QueryScope:
             made = self.parameters[key] = QueryParameter(variable, key, type_, nullable)
         return [Case((), made.variable, made.type, made.nullable)]
 
-    def placeholder(self, cases: list[Case]) -> exp.Column:
-        """A column that stands for a value that is already translated."""
+    def placeholder(self, cases: list[Case], of: exp.Expr) -> exp.Column:
+        """A column that stands for the value `of` an expression that is already translated."""
         name = f"{INTERNAL}{len(self.placeholders)}"
         self.placeholders[name] = cases
-        return exp.Column(this=exp.Identifier(this=name, quoted=True))
+        return standing_for(of, exp.Column(this=exp.Identifier(this=name, quoted=True)))
 
     # Names and relations
 

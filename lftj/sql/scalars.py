@@ -39,6 +39,7 @@ from lftj.sql.constants import number_constant
 from lftj.sql.conversions import NUMBERS, call, cast_type, common, compared, exact_type, shown, with_room
 from lftj.sql.ddl import type_name
 from lftj.sql.first_hits import FirstHits
+from lftj.sql.places import as_duckdb
 from lftj.sql.predicates import compare, is_predicate
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock, name_of
@@ -96,7 +97,7 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
         remedy = "give it out in a subquery of `from`"
         return source.unsupported("a window function in this place", node, remedy)
-    return source.unsupported(f"`{node.sql('duckdb')}`", node)
+    return source.unsupported(f"`{as_duckdb(node)}`", node)
 
 
 def _scalar_subquery(of: Translator, node: exp.Expr) -> list[Case]:
@@ -323,7 +324,7 @@ def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Exp
     if op == "*":
         if sum(scales) > DIGITS:
             raise of.scope.source.error(
-                f"`{node.sql('duckdb')}` has {sum(scales)} digits behind the point",
+                f"`{as_duckdb(node)}` has {sum(scales)} digits behind the point",
                 node,
                 why=f"a decimal has up to {DIGITS} digits, and none is rounded away",
                 remedy="round a factor first, as in `round(x, 2)`, or cast it to double",

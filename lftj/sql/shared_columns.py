@@ -8,20 +8,28 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from lftj.language.diagnostics import did_you_mean
+from lftj.sql.places import in_place_of
 from lftj.sql.query_scope import FromTable, NamedColumn, QueryScope, named
 from lftj.sql.scope import Case
 
 
 class SharedColumn(NamedTuple):
-    """A column that both sides of a join have."""
+    """A column that both sides of a join have. `node`: where the text says so."""
 
     left: NamedColumn
     right: NamedColumn
+    node: exp.Expr
+
+    def written(self, side: NamedColumn) -> exp.Column:
+        """The column of a side, as `on` would name it."""
+        return in_place_of(self.node, exp.column(side.name, side.table.name or None))
 
 
-def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expr:
-    """The predicate that two values are equal."""
-    return exp.EQ(this=scope.placeholder(left), expression=scope.placeholder(right))
+def equality(scope: QueryScope, shared: SharedColumn, left: list[Case], right: list[Case]) -> exp.Expr:
+    """The predicate that the values of a shared column are equal: `left` and `right`, as the scope has them."""
+    sides = zip((left, right), (shared.left, shared.right), strict=True)
+    first, second = (scope.placeholder(cases, shared.written(side)) for cases, side in sides)
+    return exp.EQ(this=first, expression=second)
 
 
 def merge(shared: SharedColumn, cases: list[Case]) -> None:
@@ -45,7 +53,9 @@ def shared_columns(
                 why="it joins rows that are alike in the columns that both sides have",
                 remedy="say how with `on`, or write `cross join`",
             )
-    return [SharedColumn(_side(scope, left, name, node), _side(scope, right, name, node)) for name, node in wanted]
+    return [
+        SharedColumn(_side(scope, left, name, node), _side(scope, right, name, node), node) for name, node in wanted
+    ]
 
 
 def _side(scope: QueryScope, sources: Sequence[FromTable], name: str, node: exp.Expr) -> NamedColumn:

@@ -19,7 +19,7 @@ from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
 from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
 from lftj.sql.conversions import NUMBERS, call, shown
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
 from lftj.sql.whole_numbers import negated, number
@@ -63,10 +63,10 @@ def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, t
         return Known(value.literals, of.cast(value, takes[0], argument), takes[0])
     source = of.scope.source
     raise source.error(
-        f"`{argument.sql('duckdb')}` is {shown(value.type)}, and `{name_of(node, source)}` takes {_either(takes)}",
+        f"`{as_duckdb(argument)}` is {shown(value.type)}, and `{name_of(node, source)}` takes {_either(takes)}",
         argument,
         why="values of different types are converted by a cast only",
-        remedy=f"cast it, as in `cast({argument.sql('duckdb')} as {shown(takes[0])})`",
+        remedy=f"cast it, as in `cast({as_duckdb(argument)} as {shown(takes[0])})`",
     )
 
 

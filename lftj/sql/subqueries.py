@@ -25,6 +25,7 @@ from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import Known, is_null, not_null, null_case, products
 from lftj.sql.conversions import alike, common
 from lftj.sql.grouping import is_grouped, own_nodes
+from lftj.sql.places import in_place_of
 from lftj.sql.query_scope import Derived, QueryScope, case_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.semi_joins import negative, positive
@@ -104,8 +105,8 @@ def _equal(scope: QueryScope, left: exp.Expr, derived: Derived, found: list[ast.
         )
     equal: exp.Expr | None = None
     for part, variable, column in zip(parts, found, derived.columns, strict=True):
-        place = scope.placeholder([case_of(variable, column)])
-        one = exp.EQ(this=part.copy(), expression=place)
+        place = scope.placeholder([case_of(variable, column)], exp.column(column.name))
+        one = in_place_of(left.parent or left, exp.EQ(this=part.copy(), expression=place))
         equal = one if equal is None else exp.And(this=equal, expression=one)
     assert equal is not None
     return equal
@@ -131,7 +132,9 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
     result = []
     for chosen in product(*([case for case in of_part if case.term is not None] for of_part in cases)):
         # What is not there is the value of these cases; those of others need have none in this row.
-        places = [scope.placeholder([replace(case, literals=())]) for case in chosen]
+        places = [
+            scope.placeholder([replace(case, literals=())], part) for case, part in zip(chosen, parts, strict=True)
+        ]
         lacking: dict[ast.Literal, None] = {}
         for conjunction in products(
             [holds(_equal(scope, exp.Tuple(expressions=places), derived, found), scope), atoms]
@@ -250,8 +253,10 @@ def _compared(
     if key not in scope.subqueries:
         scope.subqueries[key] = _values(scope, extreme)[-1]
     found: ast.Variable = scope.subqueries[key]
-    place = scope.placeholder([Case((), found, extreme.columns[-1].type, False)])
-    return products([positive(scope, extreme, [found]), holds(op(this=left.copy(), expression=place), scope)])
+    column = extreme.columns[-1]
+    place = scope.placeholder([Case((), found, column.type, False)], exp.column(derived.columns[-1].name))
+    compared = in_place_of(left.parent or left, op(this=left.copy(), expression=place))
+    return products([positive(scope, extreme, [found]), holds(compared, scope)])
 
 
 def _any(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:

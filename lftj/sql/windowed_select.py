@@ -159,7 +159,7 @@ class WindowedSelect:
 
         def place(part: exp.Expr) -> exp.Expr:
             found = None if isinstance(part, exp.Literal) else self.values.get(part.sql("duckdb"))
-            return part if found is None else self.scope.placeholder(found)
+            return part if found is None else self.scope.placeholder(found, part)
 
         return node.copy().transform(place)
 

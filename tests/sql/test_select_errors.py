@@ -59,6 +59,24 @@ WHOLE = {
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   why: both sides have equally many columns
   do: let both sides give out the same columns""",
+    "select t.a from t join (select true as a) as y using (a)": """
+<sql>:1:55: error: `t.a = y.a` has values of type boolean and of type bigint
+    select t.a from t join (select true as a) as y using (a)
+                                                          ^
+  why: values of different types are compared and put together after a cast only
+  do: cast one of them, as in `cast(... as boolean)`""",
+    "select id from t where (id, true) in (select id, n from u)": """
+<sql>:1:25: error: `TRUE = n` has values of type boolean and of type bigint
+    select id from t where (id, true) in (select id, n from u)
+                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  why: values of different types are compared and put together after a cast only
+  do: cast one of them, as in `cast(... as boolean)`""",
+    "select max(id) > 1, max(id) > true from t": """
+<sql>:1:21: error: `MAX(id) > TRUE` has values of type boolean and of type bigint
+    select max(id) > 1, max(id) > true from t
+                        ^^^^^^
+  why: values of different types are compared and put together after a cast only
+  do: cast one of them, as in `cast(... as boolean)`""",
     "select a + 1 as x from t where x > 2": """
 <sql>:1:32: error: not supported yet: `x`, a name that `select` gives, in another part of the query
     select a + 1 as x from t where x > 2
@@ -69,6 +87,11 @@ WHOLE = {
 PARTS = {
     "select u.a from t join u on t.a = u.a join u on true": "two tables named `u`",
     "select a from (select a from t offset 3) s": "not supported yet: `offset` without `limit` in a subquery or view",
+    "select * from t natural join (select b as id from u) as y": "`t.id = y.id` has values of type bigint and of type",
+    "select * from t full join (select true as a) as y using (a)": "`t.a = y.a` has values of type boolean and of",
+    "select id from t where b > any (select n from u)": "`b > n` has values of type bigint and of type text",
+    "select rank() over (order by a) > true from t": "`RANK() OVER (ORDER BY a) > TRUE` has values of type boolean",
+    "select count(*) from t group by a + 1 having upper(a + 1) = 'x'": "`a + 1` is bigint, and `upper` takes text",
     "select stddev(a) from t": "not supported yet: the aggregate `stddev`",
     "select sum(b) from t": "`sum(b)` of text",
     "select count(distinct a, b) from t": "not supported yet: an aggregate of several distinct columns",
