@@ -127,7 +127,7 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
     parts = left.expressions if isinstance(left, exp.Tuple) else [left]
     cases = [value(part, scope) for part in parts]
     if len(parts) > 1 and (nullable or any(case.nullable for part in cases for case in part)):
-        raise scope.source.unsupported("`not in` of several columns that may be null", left, "use `not exists`")
+        raise _of_several_columns(scope, left)
     no_null = [negative(scope, _nulls(scope, derived, query), ())] if nullable else []
     result = []
     for chosen in product(*([case for case in of_part if case.term is not None] for of_part in cases)):
@@ -150,6 +150,17 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
         (*case.literals, *([is_null(case.term)] if case.term is not None else [])) for case in cases[0] if case.nullable
     ]
     return result + products([nulls, negative(scope, derived)]) if nulls else result
+
+
+def _of_several_columns(scope: QueryScope, left: exp.Expr) -> Exception:
+    """The error to raise where it matters that `in` of several columns is unknown for null in one of them."""
+    node = left.parent
+    negated = isinstance(node, exp.NEQ) or (isinstance(node, exp.In) and isinstance(node.parent, exp.Not))
+    words = ("not in", "in") if isinstance(node, exp.In) else ("<> all", "= any")
+    what = f"`{words[not negated]}` of several columns that may be null"
+    return scope.source.unsupported(
+        what if negated else f"{what}, where it is not true", left, f"use `{'not ' * negated}exists`"
+    )
 
 
 def _of_type(scope: QueryScope, left: exp.Expr, query: exp.Expr, derived: Derived) -> Derived:
