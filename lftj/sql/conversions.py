@@ -46,6 +46,8 @@ from lftj.values.type_table import family_of, type_of, without_null
 
 NUMBERS = (NUMBER, UNSIGNED, DECIMAL, FLOAT)
 ZONED = f'{TIMESTAMP}("UTC")'
+# What DuckDB writes otherwise than `to_string`: `2024-03-31T01:30:00+00:00`, `1.0e-07`.
+_AS_DUCKDB = {TIMESTAMP: (("T", " "), ("+00:00", "+00")), FLOAT: ((".0e", "e"),)}
 
 
 def call(name: str, type: str, *args: ast.Term) -> ast.Term:
@@ -163,8 +165,8 @@ def _to_decimal(term: ast.Term, type: str, wanted: str) -> ast.Term:
 
 def _to_text(term: ast.Term, type: str, wanted: str) -> ast.Term:
     text = call("to_string", SYMBOL, term)
-    if type == TIMESTAMP:
-        return call("replace", SYMBOL, text, ast.Constant("T", SYMBOL), ast.Constant(" ", SYMBOL))
+    for before, behind in _AS_DUCKDB.get(family_of(type), ()):
+        text = call("replace", SYMBOL, text, ast.Constant(before, SYMBOL), ast.Constant(behind, SYMBOL))
     return text
 
 

@@ -32,6 +32,10 @@ QUERIES = [
     "select date '2024-01-31'::timestamp as x, date '2024-01-31'::text as y",
     "select timestamp '2024-01-31 23:00:00'::date as x, '2024-01-31'::date::text as y",
     "select a from t where ts::date = timestamp '2024-01-31 23:00:00'::date",
+    # times of UTC, and doubles with an exponent, as texts
+    "select cast(z as text) as x, z || '!' as y, concat(z, '!') as w "
+    "from (select cast(ts as timestamptz) as z from t) q",
+    "select cast(a * 1e-7 as text) as x, cast(a * 1e300 as text) as y, a * -1.5e-7 || '!' as z from t",
     # means over rows that may repeat, or of several cases
     "select k, avg(iv) as m from span group by k",
     "select avg(iv) as m from span where iv > interval '0' day",
