@@ -18,7 +18,7 @@ from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
 from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
-from lftj.sql.conversions import NUMBERS, call, shown
+from lftj.sql.conversions import NUMBERS, ZONED, call, shown
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
@@ -291,7 +291,7 @@ def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
 
 
 def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
-    """`date_trunc('month', time)`: a timestamp, as in DuckDB."""
+    """`date_trunc('month', time)`: a timestamp, as in DuckDB, of UTC where the time is so."""
     unit = node.args["unit"].name.upper()
     lengths = {"HOUR": dt.timedelta(hours=1), "MINUTE": dt.timedelta(minutes=1), "SECOND": dt.timedelta(seconds=1)}
 
@@ -299,7 +299,7 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
         (time,) = values
         if unit in lengths:
             instant = of.cast(time, TIMESTAMP, node)
-            return _functor("bucket", instant, ast.Constant(lengths[unit], DURATION)), TIMESTAMP
+            return begun(of, time, _functor("bucket", instant, ast.Constant(lengths[unit], DURATION)))
         day = time.term if time.type == DATE else _functor("date_of", time.term)
         if unit in ("YEAR", "MONTH"):
             day = _functor(f"{unit.lower()}_start", time.term)
@@ -309,7 +309,12 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
             raise of.scope.source.unsupported(
                 f"`date_trunc` to the {unit.lower()}", node, "use year, month, week, day, hour, minute or second"
             )
-        return _functor("to_timestamp", day), TIMESTAMP
+        return begun(of, time, _functor("to_timestamp", day))
+
+    def begun(of: Translator, time: Known, start: ast.Term) -> Result:
+        if time.type != ZONED:
+            return start, TIMESTAMP
+        return of.cast(Known(time.literals, start, TIMESTAMP), ZONED, node), ZONED
 
     return applied(of, node, SqlFunction((_TIMES,), start), [node.this])
 
