@@ -218,7 +218,8 @@ def test_the_first_and_the_last_instant_that_clocks_show(
     assert [(value - epoch) // tick for (value,) in db["r"]] == codes
     assert {value.utcoffset() for (value,) in db["r"]} == {clocks.utcoffset(end) for end in ends}
     assert db["r"].to_arrow()["t"].cast(pa.int64()).to_pylist() == codes
-    assert [value.to_pydatetime() for value in db["r"].to_pandas()["t"]] == [value for (value,) in db["r"]]
+    # As numbers: pandas 2.2.2 ends the process where it makes times of its own of such ones.
+    assert db["r"].to_pandas()["t"].astype("int64").tolist() == codes
     calendar = [(end - dt.datetime(1970, 1, 1)) // tick for end in ends]
     for code in {codes[0] - 1, codes[1] + 1}:
         if calendar[0] <= code <= calendar[1]:
