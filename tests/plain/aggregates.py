@@ -43,10 +43,11 @@ def total(values: Sequence[Scalar]) -> Scalar:
     if any(isinstance(value, float) for value in values):
         return exact(values)
     found = sum(map(int, values))
-    low, high = (0, 2**64) if any(isinstance(value, Unsigned) for value in values) else (-(2**63), 2**63)
+    unsigned = any(isinstance(value, Unsigned) for value in values)
+    low, high = (0, 2**64) if unsigned else (-(2**63), 2**63)
     if not low <= found < high:
         raise Overflow(f"sum {found}")
-    return found
+    return Unsigned(found) if unsigned else found  # a sum of sums has their type
 
 
 def exact(values: Sequence[Scalar]) -> float:
