@@ -16,7 +16,7 @@ from lftj.durable import ends, meta
 from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import Container
 from lftj.durable.entry import LogEntry
-from lftj.durable.hashes import hash_of
+from lftj.durable.hashes import CHECK, hash_of
 from lftj.durable.opening import entries_kept
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
@@ -50,7 +50,7 @@ def check(path: str | os.PathLike[str], *, opened: tuple[InFile, InFile] | None 
         finally:
             container.close()
     except DatabaseFileError as error:
-        if "`lftj check`" not in error.remedy:
+        if not error.remedy.startswith(CHECK):
             raise
         raise DatabaseFileError(error.what, where=error.where, why=error.why, remedy=BACKUP) from None
     if opened is not None and not found:

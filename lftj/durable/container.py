@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lftj.durable import left_log, meta
-from lftj.durable.hashes import damaged, hash_of
+from lftj.durable.hashes import CHECK, damaged, hash_of
 from lftj.durable.log_mark import RENEWED, Mark
 from lftj.durable.write_ahead_log import is_there, log_path, salt_of
 from lftj.durable.writer_lock import WriterLock, is_written_to, lock_path
@@ -472,7 +472,7 @@ class Container:
         if "not a database" in text or "file is encrypted" in text:
             why, remedy = f"SQLite says: {text}", "check the name; if it was a database, go back to a backup"
         elif "malformed" in text:
-            why, remedy = f"SQLite says: {text}", "run `lftj check` on it, or go back to a backup"
+            why, remedy = f"SQLite says: {text}", f"{CHECK}, or go back to a backup"
         elif "full" in text:
             why, remedy = f"SQLite says: {text}", "make room on the disk and do it again; nothing of it was kept"
         elif "readonly" in text or "unable to open" in text:

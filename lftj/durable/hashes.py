@@ -8,6 +8,8 @@ from lftj.errors import DatabaseFileError
 
 # Bytes up to which a body is copied rather than hashed in two steps.
 SHORT = 1 << 12
+# What remedies for damage begin with, but for that of the check itself.
+CHECK = "run `lftj check` on it"
 
 
 def hash_of(body: bytes, *key: object) -> bytes:
@@ -33,5 +35,5 @@ def damaged(what: str) -> DatabaseFileError:
     return DatabaseFileError(
         f"the file is damaged: {what}",
         why="it is not what was written, and nothing is answered from it",
-        remedy="run `lftj check` on it, which says what can be rebuilt; or go back to a backup",
+        remedy=f"{CHECK}, which says what can be rebuilt; or go back to a backup",
     )
