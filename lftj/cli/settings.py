@@ -180,8 +180,7 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
             why="the file has the program already, with the plans and strategies that it was made with",
             remedy=f"leave --{option} out, or give --database a new file",
         )
-    placed = {directive: directive for directive in program.directives}  # those in the file have no places
-    db._evaluator.state = db._state._replace(directives=tuple(placed.get(d, d) for d in db.directives))
+    db._place(program.directives)
     return db
 
 

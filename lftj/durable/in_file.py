@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from lftj.durable.database_file import DatabaseFile
     from lftj.durable.history import Changed
+    from lftj.language.clause import Directive
     from lftj.maintain.commit import Commit
     from lftj.maintain.step import KeptHeads
     from lftj.program.rule_options import RuleOptions
@@ -336,6 +337,13 @@ class InFile(Watched):
                 why=why,
                 remedy="do it in a branch, `db.branch()`, or in a database in memory",
             )
+
+    def _place(self, directives: Iterable[Directive]) -> None:
+        """Give the directives of the file, which keeps no places, those of equal ones in the text of the program."""
+        placed = {directive: directive for directive in directives}
+        with self._lock:
+            state = self._evaluator.state
+            self._evaluator.state = state._replace(directives=tuple(placed.get(d, d) for d in state.directives))
 
     def _has_program(self, program: Any) -> bool:
         """Whether the file was opened with this program before. `DatabaseFileError` if it has other rules."""
