@@ -18,6 +18,7 @@ from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.grouping import own_nodes, stands_for_rows
 from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText
+from lftj.sql.stars import output_name
 
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 # More groupings than this are refused: each is a query.
@@ -159,10 +160,8 @@ def _grouped_by(query: exp.Expr, grouping: Sequence[exp.Expr], every: set[str], 
 
     expressions = []
     for node in made.expressions:
-        inner = node.unalias()
-        name = node.alias_or_name or node.sql("duckdb").lower()
-        alias = exp.to_identifier(name, quoted=True)
-        expressions.append(exp.Alias(this=_transformed(inner, over), alias=alias))
+        alias = exp.to_identifier(output_name(node), quoted=True)
+        expressions.append(exp.Alias(this=_transformed(node.unalias(), over), alias=alias))
     made.set("expressions", expressions)
     having = made.args.get("having")
     if having is not None:

@@ -27,6 +27,7 @@ from lftj.sql.ordering import Ordering
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.select_block import Output, SelectBlock, rows_of
+from lftj.sql.stars import output_name
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.windowed_select import window_head
 
@@ -76,7 +77,7 @@ def with_given_order(query: exp.Expr, source: SqlText) -> exp.Expr:
     order = query.args.get("order")
     if not isinstance(query, exp.Select) or order is None:
         return query
-    names = [part.alias_or_name for part in query.expressions]
+    names = [output_name(part) for part in query.expressions]
     inner, hidden = query.copy(), list[exp.Expr]()
     for node in inner.args["order"].expressions:
         item = node.this
@@ -101,8 +102,8 @@ def with_given_order(query: exp.Expr, source: SqlText) -> exp.Expr:
         return inner
     called = [exp.to_identifier(f"c{at}", quoted=True) for at in range(len(names) + len(hidden))]
     shown = [
-        exp.alias_(exp.column(part.copy(), "limited"), name or f"c{at}", quoted=True)
-        for at, (part, name) in enumerate(zip(called, names, strict=False))
+        exp.alias_(exp.column(part.copy(), "limited"), name, quoted=True)
+        for part, name in zip(called, names, strict=False)
     ]
     alias = exp.TableAlias(this=exp.to_identifier("limited"), columns=called)
     return exp.Select(expressions=shown, from_=exp.From(this=exp.Subquery(this=inner, alias=alias)))

@@ -16,6 +16,17 @@ from lftj.sql.query_scope import NamedColumn, QueryScope
 from lftj.sql.scope import Case
 
 
+def output_name(node: exp.Expr) -> str:
+    """What an item of `select` is called: its alias; a column, cast or not, by its name; all else as it is written."""
+    inner = node.unalias()
+    if isinstance(node, exp.Alias):
+        return node.alias
+    column = inner.unnest()
+    while isinstance(column, exp.Cast):
+        column = column.this.unnest()
+    return column.name if isinstance(column, exp.Column) else as_duckdb(inner).lower()
+
+
 def star_of(node: exp.Expr) -> exp.Star | None:
     """The star of `*` or `t.*`; None of any other expression."""
     star = node.this if isinstance(node, exp.Column) else node
@@ -28,8 +39,7 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
     for node in nodes:
         star = star_of(node)
         if star is None:
-            inner = node.this if isinstance(node, exp.Alias) else node
-            found.append((node.alias_or_name or as_duckdb(inner).lower(), inner, None))
+            found.append((output_name(node), node.unalias(), None))
             continue
         table = node.table if isinstance(node, exp.Column) else ""
         sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]

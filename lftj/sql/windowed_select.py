@@ -32,7 +32,7 @@ from lftj.sql.heads import QueryHeads
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope, aliases_of
 from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import holds
-from lftj.sql.stars import expanded, star_of
+from lftj.sql.stars import expanded, output_name, star_of
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.written_windows import WrittenWindow, written
 from lftj.values.type_table import family_of
@@ -90,7 +90,7 @@ class WindowedSelect:
         qualify = self.select.args.get("qualify")
         if qualify is not None:
             yield qualify.this
-        names = {node.alias_or_name.casefold() for node in self.select.expressions}
+        names = {output_name(node).casefold() for node in self.select.expressions}
         for node in _ordered(self.select):
             named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in names
             if not (named or isinstance(node, exp.Literal | exp.Var)):
@@ -135,8 +135,7 @@ class WindowedSelect:
                 block.outputs += [Output(output.name, cases, node) for output, cases in islice(starred, many)]
                 continue
             inner = node.unalias()
-            name = node.alias_or_name or inner.sql("duckdb").lower()
-            block.outputs.append(Output(name, block.value(inner), inner))
+            block.outputs.append(Output(output_name(node), block.value(inner), inner))
         return block
 
     @property

@@ -88,6 +88,21 @@ def test_rows_are_there_as_often_as_sql_says(shop: lftj.Database) -> None:
     assert list(shop.sql("select distinct item from sale order by item")) == [("ink",), ("jam",), ("tea",)]
 
 
+def test_what_columns_without_an_alias_are_called(shop: lftj.Database) -> None:
+    """`count(*)` was called `*`, `1 + 1` was `1`, and `upper('ink')` was `ink`."""
+    asked = "count(*), 1 + 1, upper('ink'), max(name), extract(year from date '2026-11-29'), (count(*))"
+    called = ["count(*)", "1 + 1", "upper('ink')", "max(name)", "extract(year from cast('2026-11-29' as date))"]
+    assert list(shop.sql(f"select {asked} from item").columns) == [*called, "(count(*))"]
+    assert list(shop.sql("select name, cast(name as text), (name) from item").columns) == ["name", "name_1", "name_2"]
+    shop.sql("create view many as select count(*), 1 + 1 from item")
+    assert list(shop.sql('select "1 + 1", "count(*)" from many')) == [(2, 3)]
+    first = shop.sql("select count(*), upper(name) from item group by name order by name limit 1")
+    assert list(first.columns) == ["count(*)", "upper(name)"]
+    over = shop.sql("select 1 + 1, 1 + row_number() over (order by name) from item")
+    assert list(over.columns) == ["1 + 1", "1 + row_number() over (order by name)"]
+    assert list(shop.sql("select count(*), name from item group by rollup (name)").columns) == ["count(*)", "name"]
+
+
 def test_the_forms_of_an_answer(shop: lftj.Database) -> None:
     answer = shop.sql("select name, price, price is null as free from item order by name desc")
     assert answer.columns == {"name": "symbol", "price": "decimal(8,2)?", "free": "bool"} or list(answer.columns) == [
