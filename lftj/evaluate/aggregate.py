@@ -1,8 +1,8 @@
 """Aggregate heads: from the bindings of the body to one row per group.
 
 A clause with `aggregate` is the only one of its head, and derives (group..., result) for every group with a binding.
-Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand). There are two
-kinds (`AggregateSpec.by_rows`):
+Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand), or counts them
+(factorised.py). There are two kinds (`AggregateSpec.by_rows`):
 
     count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
     min, max, cat      read the rows of the one relation below, whatever changed there (group_scan.py)
@@ -27,8 +27,10 @@ from lftj.evaluate.accumulators import (
     Folding,
     Gathering,
     GroupsWithoutResult,
+    Sums,
     none_without_result,
 )
+from lftj.evaluate.factorised import sums_by_blocks
 from lftj.evaluate.group_scan import GroupScan, folded, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
@@ -69,14 +71,14 @@ def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[
     chunks.reverse()
     while chunks:
         gathering.add(chunks.pop())
-    held = _held(evaluator, gathering)
+    held = _held(evaluator, gathering.folding, gathering.sums())
     rows, held.without_result = held.all_rows()
     return held, [rows]
 
 
-def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
+def _held(evaluator: Evaluator, folding: Folding, sums: Sums) -> Accumulators:
     sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
-    return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
+    return Accumulators.of(evaluator.arena, folding, sums, **sizes)
 
 
 def folded_bindings(evaluator: Evaluator, clause: Clause, rows: Ints) -> tuple[Ints, GroupsWithoutResult]:
@@ -88,7 +90,7 @@ def folded_bindings(evaluator: Evaluator, clause: Clause, rows: Ints) -> tuple[I
         return folded_rows(aggregate.op, rows, k, clause.head_args[k].type, evaluator.symbols), none_without_result(k)
     gathering = Gathering(folding_of(clause))
     gathering.add(rows)
-    return _held(evaluator, gathering).all_rows()
+    return _held(evaluator, gathering.folding, gathering.sums()).all_rows()
 
 
 def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:
@@ -96,9 +98,14 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
     found = scan_of(evaluator, clause)
     if found is not None:
         return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
-    gathering = Gathering(folding_of(clause))
-    evaluation = evaluator.rows(clause, limits, gathering.add)
-    rows, without_result = _held(evaluator, gathering).all_rows()
+    folding = folding_of(clause)
+    if (by_blocks := sums_by_blocks(evaluator, clause, folding, limits)) is not None:
+        sums, evaluation = by_blocks
+    else:
+        gathering = Gathering(folding)
+        evaluation = evaluator.rows(clause, limits, gathering.add)
+        sums = gathering.sums()
+    rows, without_result = _held(evaluator, folding, sums).all_rows()
     return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
 
 

@@ -26,7 +26,7 @@ from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause, Parameter, Var
 from lftj.plan.body import Body, body_of
 from lftj.plan.cuts import cuts_of
-from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
+from lftj.plan.joinplan import Abandoned, Folded, JoinPlan, choice_of, plan_join
 from lftj.plan.keyorder import MANY, Choice, OrderSearch
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.moves import neighbours, order_of
@@ -230,7 +230,7 @@ class Evaluator:
             return f"{clause.span}: in `{clause.text}`" + (f" with {', '.join(bound)}" if bound else "")
 
         crew = self.arena.crew
-        cuts = None if crew is None else cuts_of(plan, versions, crew.threads)
+        cuts = None if crew is None or plan.folded is not None else cuts_of(plan, versions, crew.threads)
         run: Run
         if crew is None or cuts is None:
             run = Run(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
@@ -347,6 +347,30 @@ class Evaluator:
         if run is None:
             return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
         return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.saw_undefined
+
+    def walk_folded(self, clause: Clause, folded: Folded, limits: Limits, emit: Callable[[Rows], None]) -> Evaluation:
+        """Give rows (group..., bindings, sum) to `emit`, as int64[k + 2, n]; several of a group may come.
+
+        In the key order that the bindings would be enumerated in, which takes no fewer steps.
+        """
+        start = time.perf_counter()
+        body, plan = self.plan(clause, limits=limits)
+
+        def counted(plan: JoinPlan) -> JoinPlan:
+            return self.kept(
+                (clause, "folded", plan.order),
+                clause,
+                self.relations,
+                lambda: plan_join(body, choice_of(plan), self.relations, counting=True, folded=folded),
+            )
+
+        def begin(plan: JoinPlan) -> Run | None:
+            return self._run(clause, body, counted(plan), limits, {})
+
+        plan, run, _ = finish(self, clause, plan, begin, lambda run: run.give(emit), limits)
+        return Evaluation(
+            clause, counted(plan), run.counters if run is not None else Counters(), time.perf_counter() - start
+        )
 
     def _walk_in_two(
         self,

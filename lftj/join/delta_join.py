@@ -245,6 +245,7 @@ def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out
                     walk.ranks,
                     control,
                     walk.cell,
+                    walk.memo,
                 )
                 sign = -kind if lo[NEGATED] else kind
                 each = lo[NUMBER] >= 0

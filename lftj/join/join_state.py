@@ -24,7 +24,9 @@ CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
 # Static: behind the participants, parts from PART_HI to NEG_HI are the negated atoms looked at after a match, and from
 # there to TEST_HI the atoms whose rows must be older than a limit
 NEG_HI, TEST_HI = 23, 24
-DEPTH_WIDTH = 25
+# Static: whether the key is a factor of what is summed
+WEIGHS = 25
+DEPTH_WIDTH = 26
 # Kinds of KIND: keys that participants agree on, one key that is computed, how many rows the run of a participant has
 JOIN, VALUE, ROWS = 0, 1, 2
 # Kinds of FUSED: a depth is walked together with the last one below it (last_two); it is if that one has stamps
@@ -33,9 +35,11 @@ PAIR, STAMPED, LOOKED = 1, 2, 3
 # Kinds of `bounds`
 FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 
-# Columns of `blocks`: static, then the walk's
-PARENT, TOP, SIBLING, COUNT, PRODUCT = 0, 1, 2, 3, 4
-BLOCK_WIDTH = 5
+# Columns of `blocks`: static, from MEMO on of block_memo.py (SLOTS: 0 without a memo, or when it is given up); then the
+# walk's (blocks.py): of a block the count, the sum and that of magnitudes; the products of those of its child blocks
+PARENT, TOP, SIBLING, MEMO, KEYS, SLOTS = range(6)
+COUNT, SUM, SIZE, PRODUCT, SUM_PRODUCT, SIZE_PRODUCT, SLOT, LOOKS_BACK, HITS = range(6, 15)
+BLOCK_WIDTH = 15
 # Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it); LIMIT: rounds below
 # which the rows of tested atoms must be (lftj/recursion)
 DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = range(10)
@@ -50,7 +54,10 @@ MET, STAMP_HIGH, OWN_EPOCH, LOOKS, OWN_ROWS = 16, 17, 18, 19, 20
 # ... and whether a limit of a row is marked where a tested row is there and not below it (place.older), which counts
 # one more
 MARKING = 21
-CONTROL = 22
+# ... and, when counting, whether factors are summed, too, and the first of the registers of the count and the sum of a
+# group, whose variables are the first block (0: there is no group)
+WEIGHING, RESULT = 22, 23
+CONTROL = 24
 # fmt: on
 
 
@@ -61,7 +68,8 @@ class Walk(NamedTuple):
     canonical order, those of negated atoms behind the others · moves int64[q]: frames to forget when the key of a depth
     moves · bounds int64[l, 2]: (kind, register) of comparisons that narrow a depth · blocks int64[b, BLOCK_WIDTH] ·
     code int64[c, 4] and regs int64[r]: expression_vm.py · head int64[h]: registers of the output columns · ranks
-    int64[s]: text order of symbols · control int64[CONTROL] · cell float64[machine.CELL].
+    int64[s]: text order of symbols · control int64[CONTROL] · cell float64[machine.CELL] · memo int64[m]: of blocks
+    (block_memo.py).
     """
 
     frames: Ints
@@ -76,6 +84,7 @@ class Walk(NamedTuple):
     ranks: Ints
     control: Ints
     cell: npt.NDArray[np.float64]
+    memo: Ints
 
 
 @inlined

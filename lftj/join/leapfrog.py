@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from lftj.join.blocks import add_rows
 from lftj.join.join_state import (
     ABOVE_LIMIT,
     AGREE,
     AHEAD,
     BELOW_LIMIT,
-    BLOCK,
     BOUND_HI,
     BOUND_LO,
     CANDIDATE,
-    COUNT,
     COUNTING,
     FOLLOWS,
     FROM_LIMIT,
@@ -316,7 +315,7 @@ def pair_leaf(mem, walk, trace, d, out, limit):
     control[STEPS] += steps
     control[WRITTEN] = written
     depths[d, MATCHES] += matches
-    walk.blocks[depths[d, BLOCK], COUNT] += matches
+    add_rows(walk, d, matches)
     if not done:
         frames[x, POS], frames[y, POS] = np.int64(px) - frames[x, BASE], np.int64(py) - frames[y, BASE]
         depths[d, CANDIDATE], depths[d, AGREE], depths[d, TURN] = c, agree, 0 if x == parts[lo] else 1

@@ -75,7 +75,13 @@ class CutRun(Run):
         fresh = (start.frames, start.depths, start.regs, start.blocks, start.control)
         frames, depths, regs, blocks, control = (apart(part) for part in fresh)
         own = start._replace(
-            frames=frames, depths=depths, regs=regs, blocks=blocks, control=control, cell=apart(start.cell)
+            frames=frames,
+            depths=depths,
+            regs=regs,
+            blocks=blocks,
+            control=control,
+            cell=apart(start.cell),
+            memo=apart(start.memo),
         )
         shape = (len(own.head), 1 if counting else self._buffer_rows)
         buffer = np.empty(shape, np.int64)

@@ -52,6 +52,7 @@ def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
         walk.ranks,
         walk.control,
         walk.cell,
+        walk.memo,
     )
     control = walk.control
     while state[AT] < n_tasks:

@@ -12,8 +12,9 @@ expression_vm.py), then negated atoms whose last variable this is are looked at 
 
 **Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no
 filter, their counts multiply: the plan cuts the depths into *blocks*, a chain of depths each, with child blocks that
-are counted one after the other under each binding of the chain. For rows there is one block. A last depth with one
-participant counts its run without walking it.
+are counted one after the other under each binding of the chain. For rows there is one block. A block that depends on
+some of the bindings above it only remembers its counts (block_memo.py). A last depth with one participant counts its
+run without walking it. The counts of groups are rows, and so are sums of products (blocks.py).
 
 **Existential suffix.** Depths from `until` on do not reach the head: the first row found below a binding of the head
 sends the walk back to it.
@@ -32,6 +33,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lftj.join.block_memo import counted_before, note_count
+from lftj.join.blocks import NO_BLOCK, TOO_LARGE, add_rows, begin_product, multiplied
 from lftj.join.expression_vm import FAILS, HOLDS, run_code
 from lftj.join.join_state import (
     AHEAD,
@@ -61,18 +64,21 @@ from lftj.join.join_state import (
     PARENT,
     PART_HI,
     PART_LO,
-    PRODUCT,
+    RESULT,
     ROWS,
-    SIBLING,
+    SIZE,
+    SLOTS,
     STAMP,
     STAMPED,
     STAY,
     STEPS,
+    SUM,
     TEST_HI,
     TOP,
     UNTIL,
     VALUE_HI,
     VALUE_LO,
+    WEIGHS,
     WRITTEN,
     write_row,
 )
@@ -97,7 +103,7 @@ from lftj.join.leapfrog import (
     value_matches,
 )
 from lftj.join.reposition import blocked, blocked_until, older
-from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead, open_, run_length
+from lftj.join.trie import OPENED, UNIQUE, look_ahead, open_, run_length
 from scantree._jit import kernel, shared
 
 # Statuses; larger ones are those of the machine plus ERROR.
@@ -134,13 +140,13 @@ def tracing_triejoin(mem, walk, trace, out, budget):
         if control[STEPS] >= stop:
             status = PAUSED
             break
-        if not counting and control[WRITTEN] >= room:
+        if control[WRITTEN] >= room and (not counting or control[RESULT]):
             status = FULL
             break
         if trace is not None and not room_for(walk, trace, d):
             status = CROWDED
             break
-        matched = False
+        matched, block = False, NO_BLOCK
         if depths[d, KIND] == JOIN:
             alive = open_node(mem, walk, trace, d) if enter == OPENING else True
             if trace is None and control[STAMP] and depths[d, LEAF]:
@@ -154,6 +160,7 @@ def tracing_triejoin(mem, walk, trace, out, budget):
                 and depths[d, CODE_LO] == depths[d, CODE_HI]
                 and depths[d, PART_HI] == depths[d, TEST_HI]
                 and until > d
+                and depths[d, WEIGHS] == 0
             ):
                 m = depths[d, PART_HI] - depths[d, PART_LO]
                 if m == 2:
@@ -166,7 +173,7 @@ def tracing_triejoin(mem, walk, trace, out, budget):
                     length = count_run(mem, walk, d)
                     control[STEPS] += 1
                     depths[d, MATCHES] += length
-                    blocks[depths[d, BLOCK], COUNT] += length
+                    add_rows(walk, d, length)
                     alive = False
             if trace is None and alive and depths[d, FUSED] == LOOKED:
                 # Of an existential suffix the first row is enough.
@@ -213,6 +220,9 @@ def tracing_triejoin(mem, walk, trace, out, budget):
             matched = open_(mem, frames, f)
             if matched:
                 regs[d] = run_length(mem, frames, f)
+                if counting:
+                    add_rows(walk, d, regs[d])
+                    matched = False
         elif enter == OPENING:
             stopped = run_code(walk.code, depths[d, VALUE_LO], depths[d, VALUE_HI], regs, walk.ranks, walk.cell)
             if stopped > FAILS:
@@ -249,48 +259,44 @@ def tracing_triejoin(mem, walk, trace, out, budget):
                 if not older(mem, frames, walk, d):
                     continue
             if depths[d, LEAF]:
-                blocks[depths[d, BLOCK], COUNT] += 1
                 if not counting:
+                    blocks[depths[d, BLOCK], COUNT] += 1
                     write_row(walk, out)
+                else:
+                    add_rows(walk, d, 1)
                 if until <= d:
                     d = until - 1
             elif depths[d, CHILD] >= 0:
-                child = depths[d, CHILD]
-                blocks[depths[d, BLOCK], PRODUCT] = 1
-                blocks[child, COUNT] = 0
-                d = blocks[child, TOP]
-                enter = OPENING
+                block = depths[d, CHILD]
+                begin_product(walk, d)
             else:
                 d += 1
                 enter = OPENING
-            continue
-        # Depth d is exhausted.
-        enter = AFTER
-        if not depths[d, FIRST]:
-            d -= 1
-            continue
-        block = depths[d, BLOCK]
-        d = blocks[block, PARENT]
-        if d < 0:
-            break
-        outer = depths[d, BLOCK]
-        count = blocks[block, COUNT]
-        if count == 0:
-            continue
-        if np.float64(count) * np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
-            blocks[outer, PRODUCT] = KEY_MIN  # too large, which matters only if none of the parts after it is empty
         else:
-            blocks[outer, PRODUCT] *= count
-        sibling = blocks[block, SIBLING]
-        if sibling >= 0:
-            blocks[sibling, COUNT] = 0
-            d = blocks[sibling, TOP]
-            enter = OPENING
-        else:
-            if np.float64(blocks[outer, COUNT]) + np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
-                status = OVERFLOW
+            # Depth d is exhausted.
+            enter = AFTER
+            if not depths[d, FIRST]:
+                d -= 1
+                continue
+            block = depths[d, BLOCK]
+            d = blocks[block, PARENT]
+            if d < 0:
                 break
-            blocks[outer, COUNT] += blocks[outer, PRODUCT]
+            if trace is None:
+                note_count(walk, block)
+            block = multiplied(walk, d, block, out)
+        # What is to be counted next below the binding of depth d: nothing (NO_BLOCK), or one after the other if their
+        # counts are known.
+        while block >= 0:
+            blocks[block, COUNT] = blocks[block, SUM] = blocks[block, SIZE] = 0
+            if trace is not None or blocks[block, SLOTS] == 0 or not counted_before(walk, block):
+                d = blocks[block, TOP]
+                enter = OPENING
+                break
+            block = multiplied(walk, d, block, out)
+        if block == TOO_LARGE:
+            status = OVERFLOW
+            break
     control[DEPTH], control[ENTER] = d, enter
     return status
 

@@ -99,6 +99,8 @@ def deltas_of(
     evaluated = 0
     for clause in clauses:
         done = state.evaluations.get(clause)
+        if done is not None and done.plan.folded is not None:
+            done = None  # its steps are not those of enumerating
         plan = evaluator.plan(clause)[1] if done is None else done.plan
         found.append(_delta_of(evaluator, clause, plan, relations))
         evaluated += int(plan.cost) if done is None or done.counters is None else done.counters.steps

@@ -11,7 +11,7 @@ For `tri(x,y,z) :- e(x,y), e(y,z), e(x,z)` in key order x, y, z:
 
 Atoms over the same relation whose leading variables agree share trie nodes, so the same key set never takes part
 twice. When only a count is wanted, depths are cut into blocks (triejoin.py): variables that nothing connects once the
-ones before them are bound are counted apart.
+ones before them are bound are counted apart, and so are those that only a part of the ones before them has to do with.
 """
 
 from __future__ import annotations
@@ -75,12 +75,25 @@ class Depth:
 class Block:
     """A chain of depths from `top` on, counted below each binding of depth `parent` (-1: once).
 
-    `sibling` is counted next (-1: none).
+    `sibling` is counted next (-1: none) · `keys`: the bound variables that its count depends on, if these do not say
+    what all of them are, so that it may be counted for the same ones again; else None.
     """
 
     parent: int
     top: int
     sibling: int
+    keys: tuple[str, ...] | None = None
+
+
+class Folded(NamedTuple):
+    """What is counted, and summed, of the bindings of each group, where an aggregate is evaluated by blocks.
+
+    `groups`: the variables that the group's `head` is made of · `factors`: those whose product is summed.
+    """
+
+    groups: tuple[str, ...]
+    head: tuple[Term, ...]
+    factors: frozenset[str] = frozenset()
 
 
 class Abandoned(NamedTuple):
@@ -100,7 +113,7 @@ class JoinPlan:
     relations that must not be empty, and that must be · `witnesses`: estimated bindings of an existential suffix below
     one of the head · `limiting`: the node of the row that holds the limit of tested rows (-1: there is none) ·
     `looked_up`: the texts of atoms that bind nothing: their row is looked up for every binding · `abandoned`: the
-    orders that were walked before this one, and took too long.
+    orders that were walked before this one, and took too long · `folded`: what is counted of groups, if they are.
     """
 
     depths: tuple[Depth, ...]
@@ -120,6 +133,7 @@ class JoinPlan:
     limiting: int = -1
     looked_up: tuple[str, ...] = ()
     abandoned: tuple[Abandoned, ...] = ()
+    folded: Folded | None = None
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -145,6 +159,13 @@ class JoinPlan:
             found |= {d for d in range(block.top, depth + 1) if self.depths[d].block == self.depths[depth].block}
             depth = block.parent
         return found
+
+
+def choice_of(plan: JoinPlan) -> Choice:
+    """The choice that a plan, which does not count, is worked out from."""
+    depths = [depth for depth in plan.depths if depth.variable != ROOT_VARIABLE and not depth.counts]
+    order, rows = (tuple(depth.variable for depth in depths), tuple(depth.rows for depth in depths))
+    return Choice(order, rows, plan.cost, plan.forced, plan.witnesses)
 
 
 def _key_order(
@@ -233,36 +254,56 @@ def _components(names: list[str], neighbours: Mapping[str, frozenset[str]]) -> l
 
 
 def _in_blocks(
-    order: tuple[str, ...], neighbours: Mapping[str, frozenset[str]]
+    order: tuple[str, ...],
+    neighbours: Mapping[str, frozenset[str]],
+    conditions: Collection[Condition],
+    groups: int,
 ) -> tuple[list[str], list[Block], dict[str, tuple[int, bool, int]]]:
-    """(order, blocks, per variable (block, first of it, first child block)) for counting: see the module's text."""
+    """(order, blocks, per variable (block, first of it, first child block)) for counting: see the module's text.
+
+    The first `groups` variables are a block, whatever connects them.
+    """
     laid: list[str] = []
     blocks: list[Block] = []
     where: dict[str, tuple[int, bool, int]] = {}
 
-    def lay(part: list[str], parent: int) -> int:
+    def keys_of(part: list[str], bound: frozenset[str]) -> tuple[str, ...] | None:
+        keys = frozenset[str]().union(*(neighbours[v] for v in part if v != ROOT_VARIABLE)) & bound - {ROOT_VARIABLE}
+        return tuple(v for v in laid if v in keys) if bound - _computed(keys, conditions) else None
+
+    def lay(part: list[str], parent: int, above: frozenset[str], keys: tuple[str, ...] | None) -> int:
         number = len(blocks)
-        blocks.append(Block(parent, len(laid), -1))
+        blocks.append(Block(parent, len(laid), -1, keys))
         first = True
         while True:
             v, rest = part[0], part[1:]
             laid.append(v)
-            parts = _components(rest, neighbours)
-            if len(parts) != 1:
+            above |= {v}
+            parts = [rest] if len(laid) < groups else _components(rest, neighbours)
+            if len(parts) != 1 or len(laid) == groups or (len(laid) > groups and keys_of(parts[0], above) is not None):
                 break
             where[v] = (number, first, -1)
             first, part = False, parts[0]
         at, previous = len(laid) - 1, -1
         where[v] = (number, first, len(blocks) if parts else -1)
         for child in parts:
-            made = lay(child, at)
+            made = lay(child, at, above, keys_of(child, above))
             if previous >= 0:
                 blocks[previous] = replace(blocks[previous], sibling=made)
             previous = made
         return number
 
-    lay(list(order), -1)
+    lay(list(order), -1, frozenset(), None)
     return laid, blocks, where
+
+
+def _computed(variables: frozenset[str], conditions: Collection[Condition]) -> frozenset[str]:
+    """`variables`, what conditions compute from them, and what is the same in all bindings."""
+    found, before = variables | {ROOT_VARIABLE}, frozenset[str]()
+    while found != before:
+        before = found
+        found |= {name for c in conditions for name, _, needs in c.defines if needs <= found}
+    return found
 
 
 def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[str]) -> tuple[str, Term] | None:
@@ -285,8 +326,8 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
 
 
 def _neighbours(body: Body, order: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Of each variable, those that an atom or a condition has with it."""
-    scopes = body.scopes
+    """Of each variable, multiplicities included, those that an atom or a condition has with it."""
+    scopes = [*body.scopes, *(a.variables | {a.multiplicity} for a in body.atoms if a.multiplicity)]
     return {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in order}
 
 
@@ -296,33 +337,37 @@ def plan_join(
     relations: Mapping[str, Stored],
     *,
     counting: bool = False,
+    folded: Folded | None = None,
     tested: tuple[int, ...] = (),
     limited_by: int = -1,
 ) -> JoinPlan:
     """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read.
 
-    `tested`: the atoms, by their number in the clause, whose rows must be older than a limit; `limited_by`: the atom
-    whose row holds it. All their columns hold variables.
+    `folded`: what is counted of groups · `tested`: the atoms, by their number in the clause, whose rows must be older
+    than a limit; `limited_by`: the atom whose row holds it. All their columns hold variables.
     """
-    neighbours = _neighbours(body, choice.order) if counting else {}
-    order = choice.order
+    multiplicities = sorted({atom.multiplicity for atom in body.atoms} - {""})
     rows = dict(zip(choice.order, choice.rows, strict=True))
+    rows |= dict.fromkeys(multiplicities, choice.rows[-1] if choice.rows else 1.0)
+    order = (*choice.order, *multiplicities) if counting else choice.order
+    neighbours = _neighbours(body, order) if counting else {}
     definitions: dict[str, Term] = {}
-    if not order or (counting and len(_components(list(order), neighbours)) > 1):
-        # Parts that nothing connects, or no part at all, hang below one depth with one candidate.
-        order = (ROOT_VARIABLE, *order)
-        neighbours = {v: n | {ROOT_VARIABLE} for v, n in neighbours.items()} | {ROOT_VARIABLE: frozenset(choice.order)}
+    # The first variables, down to the last one of the groups.
+    groups = 0 if folded is None else max((order.index(v) + 1 for v in folded.groups), default=0)
+    top = not order or (counting and not groups and (folded is not None or len(_components([*order], neighbours)) > 1))
+    if top or groups == len(order):
+        # Parts that nothing connects, or no part at all, hang below one depth with one candidate. So does what counts
+        # as one below the groups, if nothing is left there.
+        order = (ROOT_VARIABLE, *order) if top else (*order, ROOT_VARIABLE)
+        neighbours = {v: n | {ROOT_VARIABLE} for v, n in neighbours.items()} | {ROOT_VARIABLE: frozenset(order)}
         definitions[ROOT_VARIABLE] = Value(0, "number")
         rows[ROOT_VARIABLE] = 1.0
+        groups += top and folded is not None
     if counting:
-        laid, blocks, where = _in_blocks(order, neighbours)
+        laid, blocks, where = _in_blocks(order, neighbours, body.conditions, groups)
     else:
-        laid, blocks = list(order), [Block(-1, 0, -1)]
-        where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
-    multiplicities = {atom.multiplicity for atom in body.atoms} - {""}
-    for v in sorted(multiplicities):
-        where[v], rows[v] = (0, False, -1), choice.rows[-1] if choice.rows else 1.0
-        laid.append(v)
+        laid, blocks = [*order, *multiplicities], [Block(-1, 0, -1)]
+        where = {v: (0, i == 0, -1) for i, v in enumerate(laid)}
     place = {v: i for i, v in enumerate(laid)}
     nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by))
     holding: dict[str, list[int]] = {}
@@ -392,7 +437,7 @@ def plan_join(
         tuple(nodes),
         tuple(blocks),
         body.guards,
-        body.head,
+        body.head if folded is None else folded.head,
         until,
         in_order,
         counting,
@@ -404,4 +449,5 @@ def plan_join(
         choice.witnesses,
         looks.get(limited_by, -1),
         tuple(atom.text for atom in body.looked),
+        folded=folded,
     )

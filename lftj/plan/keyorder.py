@@ -6,7 +6,7 @@ bound ones counts leapfrog steps, from the estimates of matches.py:
 
     entered     how often the depth is entered: the product of the matches of the depths before it; when counting, only
                 of those that the variable's part of the body is connected to (the others are counted apart and
-                multiplied)
+                multiplied), and once for each of their bindings that are different
     steps       entered * participants * keys offered
 
 plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the
@@ -358,7 +358,7 @@ class OrderSearch:
             nodes = entered = next(n for part, n in apart if part & bit)
             # What is counted apart multiplies nothing, but where it comes to zero the parts after it are not looked at.
             apart = tuple(
-                (below, n * (matches if part & bit else min(1.0, matches)))
+                (below, min(n * (matches if part & bit else min(1.0, matches)), self.matches.bindings(below, now)))
                 for part, n in apart
                 for below in self.matches.components(part & ~bit)
             )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lftj.join import expression_vm, trie
+from lftj.join import block_memo, expression_vm, trie
 from lftj.join import join_state as cells
 from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
@@ -48,6 +48,8 @@ CONVERSIONS = {
 }
 # How the name of an operation on days ends that is meant of microseconds.
 OF_TIME = "_OF_TIME"
+# Counts that the memo of a block has room for.
+LEAST_SLOTS, MOST_SLOTS = 1 << 10, 1 << 18
 LIMITS = {">=": cells.FROM_LIMIT, ">": cells.ABOVE_LIMIT, "<=": cells.TO_LIMIT, "<": cells.BELOW_LIMIT}
 
 
@@ -202,6 +204,7 @@ def lower(
             if node.above >= 0 and plan.nodes[node.above].variable == depth.variable
         )
         row[cells.MOVE_HI] = len(moves)
+        row[cells.WEIGHS] = plan.folded is not None and depth.variable in plan.folded.factors
         row[cells.VALUE_LO] = len(code.rows)
         if depth.definition is not None:
             row[cells.KIND] = cells.VALUE
@@ -232,13 +235,16 @@ def lower(
         depths[d, cells.BOUND_HI] = len(bounds)
     frames, kept = _frames(plan, versions, hints)
     _shortcuts(plan, depths, frames)
-    blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
-    for b, block in enumerate(plan.blocks):
-        blocks[b, : cells.SIBLING + 1] = (block.parent, block.top, block.sibling)
+    blocks, memo = _blocks(plan, code.places)
     control = np.zeros(cells.CONTROL, np.int64)
     control[cells.ENTER], control[cells.STAY] = OPENING, -1
     control[cells.UNTIL] = plan.until
     control[cells.COUNTING] = plan.counting
+    outputs = [code.value(term) for term, _ in head]
+    if plan.folded is not None:
+        control[cells.WEIGHING] = bool(plan.folded.factors)
+        control[cells.RESULT] = code.new()
+        outputs += [control[cells.RESULT], code.new()]
     control[cells.EPOCH_DEPTH] = -1
     control[cells.LIMIT_AT], control[cells.LIMIT_IN] = plan.limiting, code.new()
     walk = cells.Walk(
@@ -250,12 +256,32 @@ def lower(
         blocks,
         np.array(code.rows, np.int64).reshape(-1, 4),
         np.array(code.registers, np.int64),
-        np.array([code.value(term) for term, _ in head], np.int64),
+        np.array(outputs, np.int64),
         no_ranks,
         control,
         np.zeros(expression_vm.CELL),
+        memo,
     )
     return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked, code.parameters)
+
+
+def _blocks(plan: JoinPlan, places: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of the blocks, and their memos: about as large as the estimates say that there are counts."""
+    blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
+    memos = [np.empty(0, np.int64)]
+    at = 0
+    for b, block in enumerate(plan.blocks):
+        blocks[b, : cells.SIBLING + 1] = (block.parent, block.top, block.sibling)
+        if block.keys is not None:
+            k, often = len(block.keys), int(min(plan.depths[block.parent].rows, MOST_SLOTS))
+            slots = max(LEAST_SLOTS, min(MOST_SLOTS, 1 << (2 * often).bit_length())) if k else 1
+            values = block_memo.WEIGHED if plan.folded is not None and plan.folded.factors else block_memo.COUNTED
+            memo = np.full(k + slots * (values + k), block_memo.UNKNOWN, np.int64)
+            memo[:k] = [places[v] for v in block.keys]
+            blocks[b, cells.MEMO : cells.SLOTS + 1] = at, k, slots
+            memos.append(memo)
+            at += len(memo)
+    return blocks, np.concatenate(memos)
 
 
 def _frames(
@@ -319,6 +345,7 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
         return (
             plan.depths[d].definition is None
             and len(plan.depths[d].participants) == 2
+            and not depths[d, cells.WEIGHS]
             and depths[d, cells.CODE_LO] == depths[d, cells.CODE_HI]
             and not plan.depths[d].negated
             and not plan.depths[d].tested

@@ -288,6 +288,16 @@ class Matches:
             around |= self.neighbours[bit]
         return component, bound & around
 
+    def bindings(self, component: int, bound: int) -> float:
+        """How many bindings there are, at most, of those `bound` variables that a component is connected to."""
+        found, left = 1.0, self._seen_by(component, bound)[1]
+        while left:
+            bit = left & -left
+            left ^= bit
+            known = self.matching(bit, 0)
+            found *= math.inf if known is None else known.matches
+        return found
+
     def _first_of(self, component: int, bound: int) -> tuple[Matching | None, list[tuple[int, int]]]:
         """(how the first variable of a component is matched, the parts that are left behind it)."""
         left = self.frontier(component, bound) or component

@@ -1,0 +1,164 @@
+"""Counts and sums by blocks: random bodies beside the plain evaluator, with memos that hold next to nothing.
+
+Catches: a block that was counted for other keys than those it depends on, or is taken for empty because its sum is 0; a
+factor that is not multiplied, or twice; groups whose rows are not added up; a product that left 64 bits unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from hypothesis import given
+
+import lftj
+from lftj.errors import EvaluationError
+from lftj.evaluate.factorised import folded_of
+from lftj.language.clause import Clause
+from lftj.plan import lowering
+from lftj.plan.body import body_of
+from tests.conftest import examples
+from tests.engine.programs import seeds
+from tests.plain.evaluate import evaluate, parse
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+
+DECLARED = """
+.decl e(x:number, y:number)
+.decl r(x:number, y:number)
+.decl t(x:number, y:number, z:number)
+.decl u(x:number)
+"""
+ARITIES = {"e": 2, "r": 2, "t": 3, "u": 1}
+NAMES = "abcdef"
+
+
+def atom(rng: Random, names: str) -> str:
+    name = rng.choice([*ARITIES])
+    args = [rng.choice(["_", "1", "2"]) if rng.random() < 0.15 else rng.choice(names) for _ in range(ARITIES[name])]
+    return f"{name}({', '.join(args)})"
+
+
+def body(rng: Random) -> tuple[list[str], list[str]]:
+    """(literals, the variables that atoms bind)."""
+    names = NAMES[: rng.randint(2, 6)]
+    atoms = [atom(rng, names) for _ in range(rng.randint(2, 4))]
+    bound = sorted({c for text in atoms for c in text[2:] if c in NAMES})
+    literals = list(atoms)
+    for _ in range(rng.choice([0, 0, 1, 2]) if len(bound) > 1 else 0):
+        one, other = rng.sample(bound, 2)
+        literals.append(
+            rng.choice([f"{one} < {other}", f"{one} != {other}", f"{one} >= 2", f"!e({one}, {other})", f"!u({one})"])
+        )
+    return literals, bound
+
+
+def rule(rng: Random, at: int) -> str:
+    literals, bound = body(rng)
+    groups = rng.sample(bound, min(len(bound), rng.choice([0, 0, 1, 1, 2])))
+    left = [v for v in bound if v not in groups]
+    op = rng.choice(["count", "count", "sum", "mean"]) if left else "count"
+    operand = "" if op == "count" else f" {' * '.join(rng.sample(left, min(len(left), rng.randint(1, 3))))}"
+    head = f"h{at}[{', '.join(groups)}]" if groups else f"h{at}(n)"
+    if groups:
+        return f"{head} = {op}{operand} : {{ {', '.join(literals)} }}."
+    return f"{head} :- n = {op}{operand} : {{ {', '.join(literals)} }}."
+
+
+def aggregates(db: lftj.Database) -> Iterator[Clause]:
+    for clauses in db._state.strata.by_head.values():
+        yield from (clause for clause in clauses if clause.aggregate is not None)
+
+
+@given(rng=seeds)
+@examples(300, 15)
+def test_random_bodies(rng: Random) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        # With few slots counts are forgotten, and memos given up.
+        for name in ("LEAST_SLOTS", "MOST_SLOTS"):
+            patch.setattr(lowering, name, 1 << rng.choice([0, 2, 12]))
+        check(rng)
+
+
+def check(rng: Random) -> None:
+    data = {
+        name: sorted({tuple(rng.randint(-1, 4) for _ in range(arity)) for _ in range(rng.randint(0, 14))})
+        for name, arity in ARITIES.items()
+    }
+    text = DECLARED + "\n".join(rule(rng, at) for at in range(3))
+    db = lftj.Database(text)
+    for name, rows in data.items():
+        db.load(name, rows)
+    expected = evaluate(parse(text), data)
+    for at in range(3):
+        assert set(map(tuple, db[f"h{at}"])) == expected[f"h{at}"], (text, data)
+    literals, _ = body(rng)
+    rows = db.query(", ".join(literals))
+    assert rows.count() == len(list(rows)), (literals, data)
+
+
+def test_most_of_them_are_counted_by_blocks() -> None:
+    """Else the random test would show nothing."""
+    found = 0
+    for seed in range(100):
+        rng = Random(seed)
+        db = lftj.Database(DECLARED + "\n".join(rule(rng, at) for at in range(3)))
+        found += sum(folded_of(clause, body_of(clause)) is not None for clause in aggregates(db))
+    assert found > 150
+
+
+def test_a_sum_of_zero_is_a_row() -> None:
+    db = lftj.Database(
+        f"{DECLARED} s[b] = sum a * c : {{ e(a, b), r(b, c) }}. s0(n) :- n = mean a * c : {{ e(a, b), r(b, c) }}."
+    )
+    db.load("e", [(1, 1), (-1, 1), (5, 2), (0, 3)])
+    db.load("r", [(1, 7), (3, 9)])
+    assert dict(db["s"]) == {1: 0, 3: 0}
+    assert list(db["s0"]) == [(0.0,)]
+
+
+def test_each_key_is_counted_once() -> None:
+    """The steps are those of a path that is counted from its end, and not those of its bindings."""
+    n = 30
+    db = lftj.Database(
+        f"""{DECLARED}
+        n(k) :- k = count : {{ e(a, b), r(b, c), e(c, d) }}.
+        m[a] = count : {{ e(a, b), r(b, c), e(c, d) }}.
+        """
+    )
+    db.load("e", [(i, j) for i in range(n) for j in range(n)])
+    db.load("r", [(i, j) for i in range(n) for j in range(n)])
+    assert list(db["n"]) == [(n**4,)]
+    assert dict(db["m"]) == dict.fromkeys(range(n), n**3)
+    assert db.query("e(a, b), r(b, c), e(c, d)").count() == n**4
+
+
+LARGE = 3_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("e", "r", "expected"),
+    [
+        # Each product is one of 64 bits, and so is their sum; the sum of magnitudes is not.
+        ([(LARGE, 1), (-LARGE, 1)], [(1, LARGE), (1, LARGE - 1)], {1: 0}),
+        ([(LARGE, 1)], [(1, LARGE)], {1: LARGE * LARGE}),
+        ([(2**62, 1), (-(2**62), 1)], [(1, 1), (1, 1)], {1: 0}),
+        ([(-(2**63), 1)], [(1, 1)], {1: -(2**63)}),
+    ],
+)
+def test_what_leaves_64_bits_on_the_way(
+    e: list[tuple[int, int]], r: list[tuple[int, int]], expected: dict[int, int]
+) -> None:
+    db = lftj.Database(f"{DECLARED} s[b] = sum a * c : {{ e(a, b), r(b, c) }}.")
+    db.load("e", e)
+    db.load("r", r)
+    assert dict(db["s"]) == expected
+
+
+def test_a_sum_out_of_range_is_an_error() -> None:
+    db = lftj.Database(f"{DECLARED} s[b] = sum a * c : {{ e(a, b), r(b, c) }}.")
+    db.load("e", [(LARGE, 1), (LARGE + 1, 1)])
+    db.load("r", [(1, LARGE)])
+    with pytest.raises(EvaluationError, match="sum"):
+        len(db["s"])
