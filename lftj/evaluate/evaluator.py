@@ -349,7 +349,7 @@ class Evaluator:
         return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.saw_undefined
 
     def walk_folded(self, clause: Clause, folded: Folded, limits: Limits, emit: Callable[[Rows], None]) -> Evaluation:
-        """Give rows (group..., bindings, sum) to `emit`, as int64[k + 2, n]; several of a group may come.
+        """Give rows (group..., bindings, sum, magnitude) to `emit`, as int64[k + 3, n]; several of a group may come.
 
         In the key order that the bindings would be enumerated in, which takes no fewer steps.
         """

@@ -5,7 +5,7 @@
 
 Once the group's variables are bound, what is left falls into blocks whose counts multiply, and with them the sums of
 variables whose product is summed (lftj/join/blocks.py). The rows of a group are added up. What leaves 64 bits on the
-way is enumerated: whether that is an error is told there.
+way, or the range of a decimal, is enumerated: whether that is an error is told there.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import BITS, COUNTABLE, LOW, Folding, Sums
 from lftj.language.aggregate_specs import accumulated
 from lftj.language.clause import Apply, Clause, Term, Var, variables_of
-from lftj.language.types import NUMBER
+from lftj.language.types import DECIMAL, NUMBER, scale_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import Folded
 from lftj.plan.partial_functions import partial_of, partial_terms
 from lftj.program.text_split import split_text
+from lftj.values.type_table import family_of, type_of
 from scantree.consolidate import runs_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def folded_of(clause: Clause, body: Body) -> Folded | None:
     head, operand = clause.head_args[: aggregate.groups], clause.head_args[aggregate.groups :]
     groups = tuple(dict.fromkeys(v.name for term in head for v in variables_of(term)))
     factors = [factor for term in operand for factor in _factors(term)]
-    names = [factor.name for factor in factors if isinstance(factor, Var) and factor.type == NUMBER]
+    names = [factor.name for factor in factors if isinstance(factor, Var) and _is_plain(factor.type)]
     if len(names) < len(factors) or len({*names, *groups}) < len(names) + len(groups):
         return None
     # Which bindings are met, and so for which of them a term has no value, is not that of the rule.
@@ -55,11 +56,27 @@ def folded_of(clause: Clause, body: Body) -> Folded | None:
 
 
 def _factors(term: Term) -> Iterator[Term]:
-    if isinstance(term, Apply) and term.op in ("*", "checked_mul") and term.type == NUMBER:
-        for factor in term.args:
-            yield from _factors(factor)
-    else:
-        yield term
+    """What is multiplied, if the code of the product is the product of the codes."""
+    if isinstance(term, Apply) and term.op in ("*", "checked_mul") and _is_plain(term.type):
+        scales = [scale_of(factor.type) for factor in term.args]
+        if all(_is_plain(factor.type) for factor in term.args) and sum(scales) == scale_of(term.type):
+            for factor in term.args:
+                yield from _factors(factor)
+            return
+    yield term
+
+
+def _is_plain(type: str) -> bool:
+    """Whether a value that is no null has the code of a number, or of that many of its least digits."""
+    return family_of(type) in (NUMBER, DECIMAL) and not type.endswith("?")
+
+
+def _greatest(term: Term) -> int:
+    """The greatest magnitude that each product in a term holds."""
+    products = (
+        [_greatest(factor) for factor in term.args if isinstance(factor, Apply)] if isinstance(term, Apply) else []
+    )
+    return min([type_of(term.type).high, *products])
 
 
 def sums_by_blocks(
@@ -74,14 +91,15 @@ def sums_by_blocks(
         evaluation = evaluator.walk_folded(clause, folded, limits, chunks.append)
     except EvaluationError:  # what leaves 64 bits
         return None
-    rows = np.concatenate([np.empty((folding.groups + 2, 0), np.int64), *chunks], axis=1)
-    if (rows[-2] > COUNTABLE).any():
+    rows = np.concatenate([np.empty((folding.groups + 3, 0), np.int64), *chunks], axis=1)
+    most = _greatest(clause.head_args[-1]) if folding.operand else 0
+    if (rows[-3] > COUNTABLE).any() or (folding.operand and (rows[-1] > most).any()):
         return None
     return _sums(folding, rows), evaluation
 
 
 def _sums(folding: Folding, rows: Ints) -> Sums:
-    """Of rows int64[k + 2, n]: the terms of a group, a count and a sum. Terms may be the same for several rows."""
+    """Of rows int64[k + 3, n]: the terms of a group, a count, a sum; terms may be the same for several rows."""
     k = folding.groups
     values = rows[k : k + 1]
     if folding.operand:

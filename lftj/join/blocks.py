@@ -2,11 +2,11 @@
 
 The count of a block is multiplied into that of the binding above it, block by block. With WEIGHING so is the sum, over
 its bindings, of the product of those of its keys that weigh, which are the factors of a sum: sum a * c over r(a, b),
-s(b, c) is, for each b, the sum of a times that of c. Beside it goes the sum of the magnitudes: where that is an int64,
-every product of a binding and every sum is one. What is larger is marked by KEY_MIN.
+s(b, c) is, for each b, the sum of a times that of c. Beside it goes the sum of the magnitudes, 0 counting as 1: where
+that is an int64, so is every sum, and every product of some factors of a binding. What is larger is KEY_MIN.
 
-Where the bindings of the first block are groups (RESULT), each that has bindings below it is a row: its head, its count
-and its sum.
+Where the bindings of the first block are groups (RESULT), each that has bindings below it is a row: its head, its
+count, its sum and the magnitude of that.
 
 Source: M. Abo Khamis, H. Q. Ngo, A. Rudra, FAQ: questions asked frequently (PODS 2016), section 5: variable elimination
 in the order of the walk, from its end.
@@ -47,12 +47,14 @@ def _product(a, b):
 
 @inlined
 def _weight(walk, d):
-    """The product of those keys that weigh, from the first depth of a block to depth d; KEY_MIN if it is too large."""
-    weight = np.int64(1)
+    """(product, magnitude) of those keys that weigh, from the first depth of a block to depth d."""
+    weight, size = np.int64(1), np.int64(1)
     for i in range(walk.blocks[walk.depths[d, BLOCK], TOP], d + 1):
         if walk.depths[i, WEIGHS]:
-            weight = _product(weight, walk.regs[i])
-    return weight
+            key = walk.regs[i]
+            weight *= key
+            size = _product(size, max(np.int64(1), abs(key)) if key > KEY_MIN else key)
+    return weight, size
 
 
 @inlined
@@ -61,10 +63,11 @@ def add_rows(walk, d, n):
     blocks, block = walk.blocks, walk.depths[d, BLOCK]
     blocks[block, COUNT] += n
     if walk.control[WEIGHING]:
-        weight = _product(_weight(walk, d), n)
-        blocks[block, SUM] += weight
-        size = np.abs(np.float64(blocks[block, SIZE])) + np.abs(np.float64(weight))
-        blocks[block, SIZE] = blocks[block, SIZE] + abs(weight) if size <= MOST else KEY_MIN
+        weight, size = _weight(walk, d)
+        blocks[block, SUM] += weight * n
+        size = _product(size, n)
+        more = np.abs(np.float64(blocks[block, SIZE])) + np.abs(np.float64(size))
+        blocks[block, SIZE] = blocks[block, SIZE] + size if more <= MOST else KEY_MIN
 
 
 @inlined
@@ -73,8 +76,7 @@ def begin_product(walk, d):
     blocks, block = walk.blocks, walk.depths[d, BLOCK]
     blocks[block, PRODUCT] = 1
     if walk.control[WEIGHING]:
-        weight = _weight(walk, d)
-        blocks[block, SUM_PRODUCT], blocks[block, SIZE_PRODUCT] = weight, abs(weight)
+        blocks[block, SUM_PRODUCT], blocks[block, SIZE_PRODUCT] = _weight(walk, d)
 
 
 @inlined
@@ -101,6 +103,7 @@ def multiplied(walk, d, block, out):
     if outer == 0 and control[RESULT]:
         walk.regs[control[RESULT]] = blocks[outer, PRODUCT]
         walk.regs[control[RESULT] + 1] = blocks[outer, SUM_PRODUCT]
+        walk.regs[control[RESULT] + 2] = blocks[outer, SIZE_PRODUCT]
         write_row(walk, out)
         return sibling
     blocks[outer, COUNT] += blocks[outer, PRODUCT]

@@ -54,8 +54,8 @@ MET, STAMP_HIGH, OWN_EPOCH, LOOKS, OWN_ROWS = 16, 17, 18, 19, 20
 # ... and whether a limit of a row is marked where a tested row is there and not below it (place.older), which counts
 # one more
 MARKING = 21
-# ... and, when counting, whether factors are summed, too, and the first of the registers of the count and the sum of a
-# group, whose variables are the first block (0: there is no group)
+# ... and, when counting, whether factors are summed, too, and the first of the registers of the count, the sum and the
+# magnitude of a group, whose variables are the first block (0: there is no group)
 WEIGHING, RESULT = 22, 23
 CONTROL = 24
 # fmt: on

@@ -244,7 +244,7 @@ def lower(
     if plan.folded is not None:
         control[cells.WEIGHING] = bool(plan.folded.factors)
         control[cells.RESULT] = code.new()
-        outputs += [control[cells.RESULT], code.new()]
+        outputs += [control[cells.RESULT], code.new(), code.new()]
     control[cells.EPOCH_DEPTH] = -1
     control[cells.LIMIT_AT], control[cells.LIMIT_IN] = plan.limiting, code.new()
     walk = cells.Walk(

@@ -7,6 +7,7 @@ factor that is not multiplied, or twice; groups whose rows are not added up; a p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -154,6 +155,47 @@ def test_what_leaves_64_bits_on_the_way(
     db.load("e", e)
     db.load("r", r)
     assert dict(db["s"]) == expected
+
+
+PRICES = """
+create table item (id int not null, price decimal(10, 2) not null, g int);
+create table sale (item int not null, qty int not null, rate decimal(4, 2) not null);
+"""
+
+
+def test_decimals_are_multiplied_by_their_digits() -> None:
+    db = lftj.Database()
+    db.sql(PRICES)
+    db.sql("insert into item values (1, 3.20, 7), (2, 4.50, 7), (3, 0, null), (3, 0, null), (4, -1.25, 8)")
+    db.sql("insert into sale values (1, 2, 0.5), (1, 2, 0.5), (2, 1, 1), (3, 5, 0), (4, 4, 0.25), (9, 1, 1)")
+    asked = "g, sum(qty * price) as s, sum(qty * price * rate) as r, sum(price) as p, avg(qty) as a, count(*) as n"
+    rows = list(db.sql(f"select {asked} from sale join item on item = id group by g order by g nulls first"))
+    assert rows == [
+        (None, Decimal(0), Decimal(0), Decimal(0), 5.0, 2),
+        (7, Decimal("17.30"), Decimal("10.90"), Decimal("10.90"), 5 / 3, 3),
+        (8, Decimal("-5.00"), Decimal("-1.25"), Decimal("-1.25"), 4.0, 1),
+    ]
+
+
+@pytest.mark.parametrize("price", ["99999999.99", "-99999999.99"])
+def test_a_product_beyond_the_digits_of_its_type_is_an_error(price: str) -> None:
+    """So it is where other bindings make up for it: the sum would have been one of the type."""
+    db = lftj.Database()
+    db.sql(PRICES)
+    db.sql(f"insert into item values (1, {price}, 7), (1, -({price}), 7)")
+    db.sql("insert into sale values (1, 200000000, 1)")
+    with pytest.raises(EvaluationError):
+        list(db.sql("select g, sum(qty * price) as s from sale join item on item = id group by g"))
+    assert list(db.sql("select g, sum(price) as s from sale join item on item = id group by g")) == [(7, 0)]
+
+
+def test_a_product_of_zero_does_not_hide_one_out_of_range() -> None:
+    db = lftj.Database(f"{DECLARED} s[b] = sum checked_mul(checked_mul(a, c), d) : {{ e(a, b), r(b, c), t(b, _, d) }}.")
+    db.load("e", [(LARGE * 2, 1)])
+    db.load("r", [(1, LARGE * 2)])
+    db.load("t", [(1, 0, 0)])
+    with pytest.raises(EvaluationError):
+        len(db["s"])
 
 
 def test_a_sum_out_of_range_is_an_error() -> None:
