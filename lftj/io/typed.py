@@ -24,6 +24,7 @@ from lftj.io.pandas_missing import whole_numbers_fault, with_nulls
 from lftj.io.pick import Columns, ColumnsError, listed
 from lftj.io.staging import ColumnPart, Staging
 from lftj.values import faults
+from lftj.values.arrow_arrays import joins_wrongly
 from lftj.values.schema import Column, Schema
 from lftj.values.type_table import type_of
 
@@ -240,6 +241,8 @@ def _part(values: Any, column: Column, staging: Staging, given: str, source: str
 def _one_chunk(values: pa.ChunkedArray) -> pa.Array:
     import pyarrow as pa
 
+    if joins_wrongly(values.type):
+        return values.cast(values.type.value_type).combine_chunks()
     try:
         return values.combine_chunks()
     except pa.ArrowInvalid:  # dictionaries, of which all together have more values than their indices number

@@ -23,6 +23,7 @@ from lftj.io.changes import rows_to_insert
 from lftj.io.read_options import DEFAULTS
 from lftj.store.change import Rows, few_rows
 from lftj.store.stored import StoredRelation
+from lftj.values.arrow_arrays import joins_wrongly
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
@@ -190,6 +191,8 @@ def _joined(sources: Sequence[Any]) -> Any:
 
     tables = [pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source for source in sources]
     joined = pa.concat_tables(tables)
+    if any(map(joins_wrongly, joined.schema.types)):
+        return joined
     try:
         # One chunk: a part of a column costs as much as a thousand rows of it.
         return joined.combine_chunks()

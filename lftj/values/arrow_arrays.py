@@ -66,3 +66,10 @@ def _bits(column: Mask) -> pa.Buffer:
     import pyarrow as pa
 
     return pa.py_buffer(np.packbits(column, bitorder="little"))
+
+
+def joins_wrongly(type: pa.DataType) -> bool:
+    """Whether Arrow gives other values where it joins chunks of this type: of half floats, each with its dictionary."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_dictionary(type) and kinds.is_float16(type.value_type))

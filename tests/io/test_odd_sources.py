@@ -169,6 +169,14 @@ def test_dictionaries_of_more_values_than_their_indices_number() -> None:
     assert loaded("s:bytes?", pa.table({"s": views})) == [(None,), (b"x",), (b"y",)]
 
 
+def test_half_floats_each_with_its_dictionary() -> None:
+    """Arrow joins such dictionaries to one of the numbers that their bits spell."""
+    encoded = [pa.array(some, pa.float16()).dictionary_encode() for some in ([1.5, -2.25], [-2.25, 7.0])]
+    wanted = [(-2.25,), (1.5,), (7.0,)]
+    assert loaded("x:float", {"x": pa.chunked_array(encoded)}) == wanted
+    assert applied("x:float", *(("r", "+1", pa.table({"x": some})) for some in encoded)) == wanted
+
+
 @pytest.mark.parametrize("column", [pd.NA, pd.Timestamp(0), pd.Interval(0, 1), pd.DataFrame({"a": [1]})])
 def test_what_is_no_column_is_refused(column: Any) -> None:
     with pytest.raises(DataError, match="not a column"):
