@@ -233,6 +233,10 @@ def test_wrong_arguments_give_an_error_of_lftj(label: str, tmp_path: Path, monke
 REFUSED: dict[str, Callable[[Database], object]] = {
     "`program` cannot be 5": lambda db: Database(5),  # type: ignore[arg-type]
     "`program` cannot be None": lambda db: db.rules(None),  # type: ignore[arg-type]
+    "`program` cannot be 'shop.lftj'": lambda db: Database("shop.lftj"),
+    "`program` cannot be ':memory:'": lambda db: Database(":memory:"),
+    "`program` cannot be './rules/prog.dl'": lambda db: db.rules("./rules/prog.dl"),
+    "`program` cannot be PosixPath('prog.dl')": lambda db: db.rules(Path("prog.dl")),  # type: ignore[arg-type]
     "`name` cannot be 5": lambda db: db[5],  # type: ignore[index]
     "`name` cannot be [5]": lambda db: db[[5]],  # type: ignore[index]
     "`name` cannot be 6": lambda db: db.load(6, [(1, 2)]),  # type: ignore[arg-type]

@@ -7,6 +7,8 @@ caller, since a load and a transaction store them in different ways.
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -33,6 +35,9 @@ from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
+
+# No rules are such a text, and somebody who takes them for a file, or the database for one, gives it.
+_NAME_OF_A_FILE = re.compile(r":memory:|(?!/[/*])[^\s()]+\.[A-Za-z]\w*")
 
 
 class Extension(NamedTuple):
@@ -64,8 +69,7 @@ def extended(
     """
     parsed = program.ast() if isinstance(program, Program) else program
     if not isinstance(parsed, ast.Program):
-        why = "rules are a text, or a `lftj.Program`"
-        parsed = parse(arguments.text("program", parsed, why, 'give rules, as in `db.rules("p(x) :- e(x).")`'))
+        parsed = parse(_text(parsed))
     known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
     checked = _checked(_of_view(parsed), known, state.strata)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
@@ -143,3 +147,12 @@ def _of_view(program: ast.Program) -> ast.Program:
             replace(item, span=place) if isinstance(item, ast.Rule) and not item.span.line else item for item in items
         ),
     )
+
+
+def _text(program: object) -> str:
+    """A text of rules."""
+    why = "rules are a text, or a `lftj.Program`"
+    if isinstance(program, os.PathLike) or (isinstance(program, str) and _NAME_OF_A_FILE.fullmatch(program)):
+        remedy = 'give its text, as in `Path("prog.dl").read_text()`; data is kept in a file by `path="shop.lftj"`'
+        raise arguments.refused("program", program, f"{why}, and this seems to be the name of a file", remedy)
+    return arguments.text("program", program, why, 'give rules, as in `db.rules("p(x) :- e(x).")`')
