@@ -298,8 +298,9 @@ def _as_column(values: Any, name: str, source: str) -> Any:
         if hasattr(values, "__len__") and getattr(values, "ndim", 1) == 1:
             return values
     elif hasattr(values, "to_arrow"):  # a polars Series
-        with contextlib.suppress(pa.ArrowInvalid):  # of a type that Arrow has not
-            return values.to_arrow()
+        if str(getattr(values, "dtype", "")) != "Object":  # of which polars gives Arrow the addresses
+            with contextlib.suppress(pa.ArrowInvalid):  # of a type that Arrow has not
+                return values.to_arrow()
         return values.to_list()
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
         return list(values)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -175,6 +176,14 @@ def test_half_floats_each_with_its_dictionary() -> None:
     wanted = [(-2.25,), (1.5,), (7.0,)]
     assert loaded("x:float", {"x": pa.chunked_array(encoded)}) == wanted
     assert applied("x:float", *(("r", "+1", pa.table({"x": some})) for some in encoded)) == wanted
+
+
+def test_columns_of_python_objects_in_polars() -> None:
+    """Polars gives Arrow the addresses of such objects, as texts of eight bytes."""
+    objects = pl.Series([b"x", None, b"yz"], dtype=pl.Object)
+    wanted = [(None,), (b"x",), (b"yz",)]
+    assert loaded("s:bytes?", {"s": objects}) == wanted
+    assert applied("s:bytes?", ("r", "+1", {"s": objects})) == wanted
 
 
 @pytest.mark.parametrize("column", [pd.NA, pd.Timestamp(0), pd.Interval(0, 1), pd.DataFrame({"a": [1]})])
