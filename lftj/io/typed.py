@@ -264,6 +264,8 @@ def _extension(series: Any, column: Column, staging: Staging, given: str, source
 
     fault = faults.wrong_kind(type_of(column.type), str(series.dtype))
     misfit = ColumnTypeError(column, staging.schema.name, given, fault, source)
+    if not len(getattr(series.dtype, "categories", ".")):  # every row is null, whatever pandas made the categories
+        return pa.nulls(len(series))
     try:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError) as error:

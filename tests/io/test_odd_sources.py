@@ -186,6 +186,16 @@ def test_columns_of_python_objects_in_polars() -> None:
     assert applied("s:bytes?", ("r", "+1", {"s": objects})) == wanted
 
 
+def test_categories_of_which_there_is_none() -> None:
+    """Pandas makes floats of them, or objects, and no row has one."""
+    for missing in (None, np.nan):
+        frame = pd.DataFrame({"s": pd.Series([missing, missing]).astype("category")})
+        for type in ("symbol?", "timestamp?", "number?"):
+            assert loaded(f"s:{type}", frame) == [(None,)]
+        with pytest.raises(DataError, match="null is no value"):
+            loaded("s:symbol", frame)
+
+
 @pytest.mark.parametrize("column", [pd.NA, pd.Timestamp(0), pd.Interval(0, 1), pd.DataFrame({"a": [1]})])
 def test_what_is_no_column_is_refused(column: Any) -> None:
     with pytest.raises(DataError, match="not a column"):
