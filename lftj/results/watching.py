@@ -33,7 +33,7 @@ class Watched(Answers):
     )
 
     _watchers: dict[object, tuple[str, Callable[[Delta], object]]]
-    _undelivered: deque[tuple[Callable[[Delta], object], Delta]]
+    _undelivered: deque[tuple[object, Delta]]  # by the keys of `_watchers`
     _delivering: bool
     _feeds: dict[object, ref[CommitFeed]]
     _end: finalize[..., Any] | None
@@ -48,8 +48,9 @@ class Watched(Answers):
         Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
         commits, while others may not: a callback that waits for another thread's commit waits for ever. The commit
         stands whatever a callback does: an exception becomes a warning when all callbacks have run. A callback may
-        open a transaction; who watches is told of that one afterwards. Loads are no commits. Coroutine functions, which
-        nobody would await, are refused: `async for deltas in db.changes(name)` waits for commits.
+        open a transaction; who watches is told of that one afterwards. Once ended, it is told of nothing more, but a
+        call in another thread goes on to its end. Loads are no commits. Coroutine functions, which nobody would await,
+        are refused: `async for deltas in db.changes(name)` waits for commits.
         """
         self._stored(name)
         arguments.function("callback", callback, "callback(delta)", _AWAIT_COMMITS)
@@ -91,9 +92,9 @@ class Watched(Answers):
         """
         for feed in self._all_feeds():
             feed.give(deltas)
-        for name, callback in tuple(self._watchers.values()):
+        for handle, (name, _) in tuple(self._watchers.items()):
             if name in deltas:
-                self._undelivered.append((callback, deltas[name]))
+                self._undelivered.append((handle, deltas[name]))
         failures: list[str] = []
         if self._delivering:
             return failures
@@ -101,9 +102,12 @@ class Watched(Answers):
         stop: BaseException | None = None
         try:
             while self._undelivered:
-                callback, delta = self._undelivered.popleft()
+                handle, delta = self._undelivered.popleft()
+                watcher = self._watchers.get(handle)
+                if watcher is None:  # ended meanwhile, by a callback or in another thread
+                    continue
                 try:
-                    _call(callback, delta)
+                    _call(watcher[1], delta)
                 except Exception as error:
                     shown = "".join(traceback.format_exception(error)).rstrip()
                     failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")

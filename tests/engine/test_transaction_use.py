@@ -186,6 +186,26 @@ def test_callbacks_hear_of_every_commit_in_order() -> None:
     assert heard == [("b", [])]
 
 
+def test_a_callback_that_was_ended_hears_no_more() -> None:
+    """Not even of the commit that is being told of, nor of one that a callback made before it was ended."""
+    db = small()
+    heard: list[Any] = []
+
+    def first(delta: Any) -> None:
+        heard.append("first")
+        with db.transaction() as inner:
+            inner.insert("e", [(9, 9)])
+        stop_first()
+        stop_last()
+
+    stop_first = db.on_commit("e", first)
+    stop_last = db.on_commit("e", lambda delta: heard.append("last"))
+    with db.transaction() as tx:
+        tx.insert("e", [(7, 8)])
+    assert heard == ["first"]
+    assert {(7, 8), (9, 9)} <= set(db["e"])
+
+
 def test_a_callback_that_fails() -> None:
     db = small()
     heard: list[Any] = []
