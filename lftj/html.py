@@ -14,6 +14,8 @@ from html import escape
 # What Python does not print and terminals show well: blanks, and joiners within words and emoji.
 _SEEN = "\u00a0\u3000\u200c\u200d"
 INSERTED, ERASED = "inserted", "erased"
+# Types whose values stand to the left, as in tables of text (`lftj.results.text_table`); "" is no type.
+_TO_LEFT = ("symbol", "uuid", "bytes", "")
 STYLE = """
 .lftj table { border-collapse: collapse; margin: 0.3em 0; }
 .lftj th, .lftj td { padding: 0.15em 0.7em; text-align: left; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
@@ -43,10 +45,10 @@ def _faint(text: str) -> str:
 
 
 def cell(value: object, width: int = 32) -> str:
-    """A value as one short line of text, for terminals as well: what does not print is spelled, what is long is cut."""
+    """A value as one short line of text, for terminals as well: what does not print is spelled, a long text is cut."""
     text = repr(value) if isinstance(value, float) else str(value)
     text = printable(text)
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return text[: width - 1] + "…" if len(text) > width and isinstance(value, str | bytes) else text
 
 
 def printable(text: str) -> str:
@@ -64,7 +66,7 @@ def table(
     kinds: Iterable[str] | None = None,
 ) -> str:
     """A table with the names and types of its columns. `kinds`: INSERTED or ERASED for each row, of a delta."""
-    aligned = ["" if type in ("symbol", "") else ' class="number"' for type in types]
+    aligned = ["" if type.removesuffix("?") in _TO_LEFT else ' class="number"' for type in types]
     head = "".join(
         f"<th{place}>{escape(name)}<br>{_faint(type)}</th>"
         for name, type, place in zip(names, types, aligned, strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,23 @@ def test_repr_of_a_database() -> None:
     db.load("e", [(1, 2), (3, 4)])
     assert len(db["p"]) == 2
     assert repr(db).splitlines()[1:] == ["  e(x:number, y:number)  2 rows", "  p(x:number)  2 rows"]
+
+
+def test_of_values_only_texts_are_cut() -> None:
+    """The last digits tell uuids apart."""
+    db = lftj.Database(".decl r(u:uuid, b:bytes, n:number)")
+    ids = [uuid.UUID(int=n) for n in (1, 2)]
+    db.load("r", [(id, bytes(99), 1) for id in ids])
+    lines = repr(db["r"]).splitlines()[2:]
+    assert [line.split()[0] for line in lines] == [str(id) for id in ids]
+    assert all(line.split()[1] == str(bytes(99))[:31] + "…" for line in lines)
+    assert all(str(id) in db["r"]._repr_html_() for id in ids)
+
+
+def test_texts_stand_to_the_left_in_a_notebook_too() -> None:
+    db = lftj.Database(".decl r(a:symbol, b:symbol?, c:uuid?, d:bytes, e:bool, f:number?)")
+    heads = [piece.partition(">")[0] for piece in db["r"]._repr_html_().split("<th")[2:]]
+    assert heads == ["", "", "", "", ' class="number"', ' class="number"']
 
 
 def test_html_escapes() -> None:
