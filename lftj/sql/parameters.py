@@ -124,10 +124,11 @@ def check_names(source: SqlText, statements: Sequence[exp.Expression], given: Gi
         if name not in named:
             from lftj.language.diagnostics import did_you_mean
 
+            has = ", ".join(f"`${other}`" for other in named)
             raise ArgumentError(
                 f"the text has no parameter `${name}`",
                 where=f"in `{_short(source.text)}`",
-                why=f"it has {', '.join(f'`${other}`' for other in named)}" if named else "there is no `$` in it",
+                why=f"it has {has}" if named else "none stands outside of quotes",
                 remedy=did_you_mean(
                     name, named, f"leave `{name}=` out, or write `${name}` where its value is to stand"
                 ),

@@ -348,6 +348,8 @@ def test_parameters_are_values() -> None:
         db.sql("select a from t where a = $n")
     with pytest.raises(ArgumentError, match="the text has no parameter `\\$m`"):
         db.sql("select a from t where a = $n", n=1, m=2)
+    with pytest.raises(ArgumentError, match="none stands outside of quotes"):
+        db.sql("select '$m' as x from t", m=2)
     with pytest.raises(ArgumentError, match="`\\$n` cannot be \\[1, 2\\]"):
         db.sql("select a from t where a = $n", n=[1, 2])
     with pytest.raises(lftj.ProgramError, match="a parameter without a name"):
