@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import re
 import types
+import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -223,8 +224,9 @@ def _heads(values: Iterable[object]) -> tuple[tree.Head, ...]:
 
 
 def _type_name(type_: object, column: str) -> str:
-    if isinstance(type_, types.UnionType) and len(type_.__args__) == 2 and type(None) in type_.__args__:
-        (value,) = (part for part in type_.__args__ if part is not type(None))
+    parts = typing.get_args(type_) if typing.get_origin(type_) in (types.UnionType, typing.Union) else ()
+    if len(parts) == 2 and type(None) in parts:
+        (value,) = (part for part in parts if part is not type(None))
         return with_null(_type_name(value, column))
     if isinstance(type_, type) and (name := of_class(type_)):
         return name

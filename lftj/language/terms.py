@@ -232,14 +232,16 @@ class Relation:
         self.functional = functional  # None: as its rules say
 
     def __call__(self, *args: object) -> Condition:
-        """The atom of this relation over `args`."""
+        """The atom of this relation over `args`; None is null, which a head or a fact may have."""
         if self.arity is not None and len(args) != self.arity:
             fail(
                 f"`{self.name}` has {counted(self.arity, 'column')}, and {given(len(args))}",
                 why="an atom is about whole rows",
                 remedy="give every column one argument; `...` stands for any value",
             )
-        return Condition(ast.Atom(self.name, tuple(_term(arg, self.name) for arg in args), here()))
+        span = here()
+        terms = (ast.Constant(None, "", span) if arg is None else _term(arg, self.name) for arg in args)
+        return Condition(ast.Atom(self.name, tuple(terms), span))
 
     def __getitem__(self, keys: object) -> Term:
         """The value of a functional predicate at a key: `price[x]`, `distance[x, y]`, `total[()]`."""

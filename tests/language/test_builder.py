@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Optional, Union
 
 import pytest
 
@@ -135,6 +137,24 @@ def test_declarations_facts_heads_and_directives() -> None:
     """
     assert p.ast() == parse(text)
     assert repr(p).startswith("<Program of 11 items>\n.type Node <: number\n")
+
+
+def test_null() -> None:
+    p = lang.Program()
+    maybe = Optional[date], Union[None, float]  # noqa: UP007, UP045
+    visit = p.relation("visit", who=str, since=maybe[0], spent=maybe[1], n=int | None)
+    last, first = p.relations("last first")
+    p.rule(last(x, None), visit(x, ..., ..., ...))
+    p.fact(first("a", None))
+    text = """
+    .decl visit(who:symbol, since:date?, spent:float?, n:number?)
+    last(x, null) :- visit(x, _, _, _).
+    first("a", null).
+    """
+    assert p.ast() == parse(text) == parse(p.to_text())
+    p.rule(last(x, None), visit(x, None, ..., ...))
+    with pytest.raises(ProgramError, match="null where a value is matched"):
+        check(p.ast())
 
 
 def test_functional_predicates() -> None:
