@@ -310,5 +310,9 @@ class ForkError(Error, RuntimeError):
         )
 
 
+class MissingPackageError(Error, ImportError):
+    """A part of lftj needs a package that is not installed."""
+
+
 class BuilderError(Error, TypeError):
     """The builder was used in a way that makes no rule. `where` is the line of the user's file."""

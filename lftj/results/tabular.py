@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from lftj import arguments
+from lftj.errors import MissingPackageError
 from lftj.results.not_pickled import Unchanging
 from lftj.values import gate
 from lftj.values.interruptible import interruptible
@@ -57,10 +59,12 @@ class Tabular(Unchanging):
 
     def to_pandas(self) -> pandas.DataFrame:
         """All rows as a pandas DataFrame with the default index."""
+        _check_installed("pandas")
         return self._in_form(gate.to_pandas)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a polars DataFrame."""
+        _check_installed("polars")
         return self._in_form(gate.to_polars)
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
@@ -147,3 +151,12 @@ def apart(name: str, others: Collection[str]) -> str:
     while name in others:
         name = f"_{name}"
     return name
+
+
+def _check_installed(package: str) -> None:
+    if find_spec(package) is None:
+        raise MissingPackageError(
+            f"a frame of {package} needs the package {package}, which is not installed",
+            why=f"lftj makes and reads such frames, and is installed without {package}",
+            remedy=f"pip install {package}; or give an Arrow table or an array, by `to_arrow()` or `to_numpy()`",
+        )

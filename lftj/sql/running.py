@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lftj import arguments
-from lftj.errors import Error
+from lftj.errors import MissingPackageError
 from lftj.results.transaction_delta import Deltas
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 NAME = "<sql>"
 # The least version of sqlglot.
 LEAST = (30, 20)
-
-
-class MissingPackageError(Error, ImportError):
-    """A part of lftj needs a package that is not installed."""
 
 
 def run(

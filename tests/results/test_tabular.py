@@ -24,6 +24,8 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj import streams
+from lftj.errors import MissingPackageError
+from lftj.results import tabular
 from tests.conftest import examples
 
 PROGRAM = ".decl p(s:symbol, n:number, u:unsigned, x:float)  q(n, s) :- p(s, n, _, _)."
@@ -203,3 +205,16 @@ def test_deltas_of_streams_have_weights() -> None:
         {"c0": "b", "c1": 1, "_weight": 2},
     ]
     assert z.to_pandas()["_weight"].tolist() == pl.DataFrame(z)["_weight"].to_list() == [-1, 2]
+
+
+@pytest.mark.parametrize(("package", "give"), [("pandas", lambda t: t.df()), ("polars", lambda t: t.pl())])
+def test_a_package_that_is_not_installed(package: str, give: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabular, "find_spec", lambda name: None)
+    db = lftj.Database("e(1).")
+    with pytest.raises(MissingPackageError) as caught:
+        give(db["e"])
+    assert str(caught.value).splitlines() == [
+        f"a frame of {package} needs the package {package}, which is not installed",
+        f"  why: lftj makes and reads such frames, and is installed without {package}",
+        f"  do: pip install {package}; or give an Arrow table or an array, by `to_arrow()` or `to_numpy()`",
+    ]
