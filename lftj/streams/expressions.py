@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lftj.errors import DataError, EvaluationError, ProgramError
+from lftj.errors import DataError, Diagnostic, Error, EvaluationError, ProgramError, Span
 from lftj.evaluate.text_steps import TextColumns
 from lftj.language.checker import check_query
 from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
 from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.language.null import not_admitted
+from lftj.language.parse import parse_query
 from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Column, Schema
@@ -30,6 +31,8 @@ from lftj.values.value_type import Misfit
 ROW = "row"
 # What the names of results in the query begin with, unless a column or an expression has a name like it.
 RESULT = "result_of_"
+# The place of mistakes.
+WRITTEN = "<expression>"
 _WEIGHT = "·weight"
 _UNBOUND = re.compile(r"variable `(.+)` is not bound by any atom")
 
@@ -170,7 +173,10 @@ def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Colum
     if computed:
         text = ", ".join(f"{result} = {made[name]}" for name, result in computed.items())
         results = {result: name for name, result in computed.items()}
-        clause, names = _checked(columns, text, results)
+        try:
+            clause, names = _checked(columns, text, results)
+        except ProgramError as error:
+            raise _with_own_names(columns, {name: made[name] for name in computed}) or error from None
         shown = ", ".join(f"{name} = {made[name]}" for name in computed)
         _check_no_null(clause, shown)
         if len(clause.compares) > len(computed):
@@ -208,17 +214,46 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
     """
     names = tuple(column.name for column in columns)
     shown = [name if name not in (*RESERVED, *RESERVED_VARIABLES) else "_" for name in names]
-    body = f"{ROW}({', '.join(shown)})" + (f", {text}" if text else "")
+    row = f"{ROW}({', '.join(shown)})"
     try:
-        return check_query(body, {ROW: Schema(ROW, columns)}), names
+        return check_query(f"{row}, {text}" if text else row, {ROW: Schema(ROW, columns)}), names
     except ProgramError as error:
-        # There are no atoms that could bind it: it is the name of a column that is not there. A result that is computed
-        # of it is not bound either.
-        for finding in error.diagnostics:
-            unbound = _UNBOUND.match(finding.what)
-            if unbound is not None and unbound[1] not in results:
-                raise unknown_column(unbound[1], columns) from None
-        raise
+        findings = error.diagnostics
+    # There are no atoms that could bind it: it is the name of a column that is not there. A result that is computed of
+    # it is not bound either.
+    for finding in findings:
+        unbound = _UNBOUND.match(finding.what)
+        if unbound is not None and unbound[1] not in results:
+            raise unknown_column(unbound[1], columns)
+    parse_query(text, WRITTEN)  # what is no query by itself is told as it was written
+    raise ProgramError([_in_text(finding, len(row) + 2) for finding in findings])
+
+
+def _with_own_names(columns: Columns, made: Mapping[str, str | None]) -> Error | None:
+    """What is wrong with expressions, told with the names that the user gave their columns, where these can be."""
+    for name, text in made.items():
+        try:
+            if name not in (*RESERVED, *RESERVED_VARIABLES):
+                _checked(columns, f"{name} = {text}", (name,))
+        except Error as error:
+            return error
+    return None
+
+
+def _in_text(finding: Diagnostic, before: int) -> Diagnostic:
+    """A finding about a query of the row, `before` characters, and a text: with its places in the text."""
+
+    def moved(span: Span) -> Span:
+        if span.line > 1:
+            return replace(span, source=WRITTEN)
+        if span.column <= before:
+            return Span("the stream")
+        last = span.end_column - before if span.end_line == 1 else span.end_column
+        line = span.line_text[before:]
+        return replace(span, source=WRITTEN, column=span.column - before, end_column=last, line_text=line)
+
+    related = tuple((word, moved(span)) for word, span in finding.related)
+    return replace(finding, span=moved(finding.span), related=related)
 
 
 def checked_value(value: object, column: Column) -> int | float | str:
@@ -252,6 +287,12 @@ def unknown_column(name: object, columns: Columns) -> DataError:
     from lftj.language.diagnostics import did_you_mean
 
     names = [column.name for column in columns]
+    if name in names:
+        return DataError(
+            f"no expression can name the column {name!r}",
+            why="the word has a meaning of its own in rules",
+            remedy=f'rename the column before: `.rename({name}="other")`',
+        )
     return DataError(
         f"the stream has no column {name!r}",
         why=f"its columns are {', '.join(names) or 'none'}",

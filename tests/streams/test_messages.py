@@ -104,11 +104,50 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     "an expression that does not parse": (
         lambda c, bid, item: bid.map(x="price +"),
         (
-            "<query>:1:41: error: syntax error: expected a term, found the end of the text\n"
-            "    row(item, price), result_of_0_ = price +\n"
-            "                                            ^\n"
-            "  why: `...price), result_of_0_ = price +` is not complete\n"
+            "<expression>:1:12: error: syntax error: expected a term, found the end of the text\n"
+            "    x = price +\n"
+            "               ^\n"
+            "  why: `x = price +` is not complete\n"
             "  do: write a term here, or correct what stands before it"
+        ),
+    ),
+    "a condition that does not parse": (
+        lambda c, bid, item: bid.filter("price >"),
+        (
+            "<expression>:1:8: error: syntax error: expected a term, found the end of the text\n"
+            "    price >\n"
+            "           ^\n"
+            "  why: `price >` is not complete\n"
+            "  do: write a term here, or correct what stands before it"
+        ),
+    ),
+    "types that do not go together, in the second line": (
+        lambda c, bid, item: bid.filter('item > 1,\nprice < "x"'),
+        (
+            '<expression>:2:1: error: type conflict: `price` is float and `"x"` is symbol\n'
+            '    price < "x"\n'
+            "    ^^^^^^^^^^^\n"
+            "  `price` is float, as column `price` of `row`: the stream\n"
+            "  why: `<` compares two values of one type\n"
+            "  do: convert one side with `to_number`, `to_unsigned`, `to_float` or `to_string`"
+        ),
+    ),
+    "types that do not go together, in the second column": (
+        lambda c, bid, item: bid.map(a="item", b="item + 1", twice='price + "x"'),
+        (
+            '<expression>:1:17: error: type conflict: `+` takes number, unsigned or float, and `"x"` is symbol\n'
+            '    twice = price + "x"\n'
+            "                    ^^^\n"
+            "  why: values of different types are not converted silently\n"
+            "  do: convert it with `to_number`, `to_unsigned` or `to_float`"
+        ),
+    ),
+    "a column that has the name of a word": (
+        lambda c, bid, item: bid.rename(price="count").filter("count > 5.0"),
+        (
+            "no expression can name the column 'count'\n"
+            "  why: the word has a meaning of its own in rules\n"
+            '  do: rename the column before: `.rename(count="other")`'
         ),
     ),
     "a cycle without a delay": (
