@@ -75,7 +75,8 @@ class Variant:
 
     def __init__(self, body: Body, atom: Atom, relations: Mapping[str, StoredRelation]) -> None:
         self.negated = all(a is not atom for a in body.atoms)
-        self.shown = f"{'!' * self.negated}{atom.predicate}({', '.join(v or '_' for v in atom.columns)})"
+        columns = (body.shown.get(v, v) if v else "_" for v in atom.columns)
+        self.shown = f"{'!' * self.negated}{atom.predicate}({', '.join(columns)})"
         bound = [c for c, v in enumerate(atom.columns) if v is not None]
         self.order: Order = (atom.predicate, (*bound, *(c for c, v in enumerate(atom.columns) if v is None)))
         self.variables = tuple(v for v in atom.columns if v is not None)

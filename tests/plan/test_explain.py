@@ -268,6 +268,27 @@ def test_text_about_following_changes() -> None:
     assert "  follows changes by evaluation: its rules are declared so" in str(db.explain("tri"))
 
 
+def test_constants_of_an_atom_that_changes_are_shown() -> None:
+    program = """
+        .decl acl(g:number, d:symbol, may:bool, n:number)  .decl m(u:number, g:number)
+        a(u, d) :- m(u, g), acl(g, d, true, _), !acl(7, d, false, u), !acl(g, "x", _, g).
+    """
+    db = lftj.Database()
+    db.rules(program, maintain={"a": "delta"})
+    db.load("acl", [(i % 7, "xyz"[i % 3], i % 2 == 0, i) for i in range(50)])
+    db.load("m", [(i, i % 7) for i in range(300)])
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.insert("m", [(1000, 1)])
+    changing = [line.split(" changes")[0].strip() for line in str(db.explain("a")).splitlines() if " changes: " in line]
+    assert changing == [
+        "when m(u, g)",
+        "when acl(g, d, true, _)",
+        "when !acl(7, d, false, u)",
+        'when !acl(g, "x", _, g)',
+    ]
+
+
 def test_json_about_following_changes() -> None:
     db = wished()
     (stratum,) = json.loads(db.explain("tri").json())["strata"]
