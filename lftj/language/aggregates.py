@@ -82,7 +82,7 @@ class AggregateRelations:
             if not free and scope.supply is not None:  # `x = count : { e(x, _) }` seemed to bind the group x
                 scope.call_supply()
                 continue
-            for aggregate in free:
+            for aggregate in sorted(free, key=lambda a: self._relation(a, names, scope).supplied):
                 self._read(aggregate, waiting.pop(aggregate), names, scope, zero=False)
             if not free:
                 self._unbound(next(iter(waiting)), names, bound)
@@ -142,18 +142,38 @@ class AggregateRelations:
                     predicate=head,
                 )
 
+    def _unbound_key(self, aggregate: ast.Aggregate, variable: ast.Variable) -> None:
+        """Report a key of a head that the braces, which have to bind it, only test."""
+        self.whole.failed = True
+        self.whole.unbound.add(variable.name)
+        head = self.whole.rule.heads[0].name
+        self.whole.findings.error(
+            f"key `{variable.name}` of `{head}` is bound by no atom in the braces",
+            variable.span,
+            why=f"the groups of `{aggregate.op}` are those that have a binding, and what is negated, nested in braces "
+            "or only compared gives no values",
+            remedy=f"use `{variable.name}` as an argument of an atom in the braces, or bind it in a body after `:-`",
+            predicate=head,
+        )
+
     # One aggregate
+
+    def _relation(self, aggregate: ast.Aggregate, names: set[str], scope: Scope) -> _AggregateRelation:
+        group = _group(aggregate, names)
+        key = (aggregate, tuple(group))
+        if key not in self._made:
+            self._made[key] = self._make(aggregate, tuple(group.values()), scope)
+        return self._made[key]
 
     def _read(
         self, aggregate: ast.Aggregate, results: list[ast.Term], names: set[str], scope: Scope, *, zero: bool
     ) -> None:
         """Add the atoms that read an aggregate; `zero`: of a group without a binding too, where that is 0."""
-        group = _group(aggregate, names)
-        variables = tuple(group.values())
-        key = (aggregate, tuple(group))
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = self._make(aggregate, variables, scope)
+        variables = tuple(_group(aggregate, names).values())
+        made = self._relation(aggregate, names, scope)
+        if made.supplied and (unbound := [v for v in variables if v.name not in scope.bound()]):
+            self._unbound_key(aggregate, unbound[0])
+            return
         name = made.name
         with0 = zero and AGGREGATES[aggregate.op].empty is not None
         if with0 and scope.splits and _simple(aggregate, variables, scope):

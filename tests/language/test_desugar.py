@@ -379,6 +379,14 @@ def test_a_group_that_an_equality_with_its_own_aggregate_was_to_bind() -> None:
     ]
 
 
+def test_aggregates_that_bind_the_keys_of_a_head_together_are_taken_in_any_order() -> None:
+    """Evaluating the first was a KeyError: the groups that it asked for were to come from the other one."""
+    one, other = "(count : { q(y), !e(x, y) })", "(count : { q(x) })"
+    after, before = shown(f"p[x] = {one} + {other}."), shown(f"p[x] = {other} + {one}.")
+    assert before[-2:] == ["@p.2.groups(x) :- @p.1(x, _).", "p(x, _v1 + _v2) :- @p.1(x, _v1), @p.2(x, _v2)."]
+    assert after[-2:] == ["@p.1.groups(x) :- @p.2(x, _).", "p(x, _v1 + _v2) :- @p.2(x, _v2), @p.1(x, _v1)."]
+
+
 def test_aggregates_have_their_types() -> None:
     program = checked(
         "p(a, b, c, d, t) :- a = count : { q(_) }, b = sum 2 : { q(_) }, c = mean x : { q(x) },"
