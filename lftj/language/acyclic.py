@@ -15,14 +15,17 @@ in two, and its *rows* are a relation below:
 
 In the second part every atom over the component is looked up by a key that the rows bind, and what is left of the
 conditions needs what was looked up. Relations that desugaring made for disjunctions and for groups without a binding
-(aggregates.py) become clauses: an aggregate has one for each alternative in its braces.
+(aggregates.py) become clauses: an aggregate has one for each alternative in its braces. What is negated asks whether a
+key has a value, so `!t(y, v)` becomes two clauses, of which one holds at most: `!t(y, _)`, and `t(y, u), u != v`.
+Where null or its code (null.py) may be among the arguments there is one more for each, without the atom: null matches
+nothing.
 
 Source: K. Ross, *Modular stratification and magic sets for Datalog programs with negation*, JACM 1994.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -43,6 +46,7 @@ from lftj.language.cycles import Dependencies
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.language.internal_relations import ALL, GROUPS, ROWS, WITH_ZERO, InternalRelations, is_part
+from lftj.language.null import is_code_of_null, is_null, meets_null, not_null
 from lftj.language.types import NUMBER
 from lftj.values.schema import Column, Schema
 
@@ -129,11 +133,12 @@ class _Component:
         own = {name: rows for name, rows in self._heads.items() if name in self._members}
         aggregates = [self._alternatives(c) for rows in own.values() for c in rows if c.aggregate is not None]
         heads = [c for name, rows in own.items() for c in rows if not is_part(name)]
-        made = {id(c): self._in_two(c, [c]) for alternatives in aggregates for c in alternatives}
+        made = {id(c): self._in_two(c, self._of_keys(c)) for alternatives in aggregates for c in alternatives}
         if self._findings.failed:
             return list(self._clauses)
         for clause in heads:
-            made[id(clause)] = self._in_two(clause, self._without_zeros(clause))
+            variants = [of_keys for variant in self._without_zeros(clause) for of_keys in self._of_keys(variant)]
+            made[id(clause)] = self._in_two(clause, variants)
         placed: list[Clause] = []
         alternatives_of = {alternatives[0].head: alternatives for alternatives in aggregates}
         for clause in self._clauses:
@@ -192,6 +197,31 @@ class _Component:
 
     # -- a clause -----------------------------------------------------------------------------------------------------
 
+    def _of_keys(self, clause: Clause) -> list[Clause]:
+        """A clause as several that negate no more than that a key has a value; of these, one holds at most."""
+        types = {v.name: v.type for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
+        found = [replace(clause, negated=tuple(a for a in clause.negated if a.predicate not in self._members))]
+        for number, atom in enumerate(a for a in clause.negated if a.predicate in self._members):
+            columns = [type_ or NUMBER for type_ in self._parts.names.relations[atom.predicate].types]
+            given = [(arg, column) for arg, column in zip(atom.args, columns, strict=True) if arg is not None]
+            if any(isinstance(arg, Value) and is_code_of_null(arg.value, column) for arg, column in given):
+                continue
+            met = [
+                replace(arg, type=types.get(arg.name, arg.type))
+                for arg, column in given
+                if isinstance(arg, Var) and arg.name not in clause.or_null and meets_null(arg, types, column)
+            ]
+            cases: list[Clause] = []
+            for case in found:
+                for variable in dict.fromkeys(met):
+                    if not_null(variable) in case.compares:
+                        continue
+                    cases.append(replace(case, compares=(*case.compares, is_null(variable, holds=True))))
+                    case = replace(case, compares=(*case.compares, not_null(variable)))
+                cases += _without_row(case, atom, Var(f"_u{number}", columns[-1]))
+            found = cases
+        return found
+
     def _in_two(self, clause: Clause, variants: Sequence[Clause]) -> list[Clause]:
         """The rows of `clause`, and its `variants` over them, which differ in what they look up."""
         if clause.aggregate is not None and clause.aggregate.op == "cat":
@@ -204,6 +234,9 @@ class _Component:
         bodies = [(below, *_bound(below, clause.compares))]
         keys = list(clause.head_args[:-1] if clause.aggregate is None else clause.head_args[: clause.aggregate.groups])
         looked_up = [a for v in variants for a in (*v.atoms, *v.negated) if a.predicate in self._members]
+        if (any_key := next((a for a in looked_up if None in a.args[:-1]), None)) is not None:
+            self._any_key(clause, any_key)
+            return []
         wanted = {v.name for term in keys for v in variables_of(term)}
         wanted |= {arg.name for a in looked_up for arg in a.args[:-1] if isinstance(arg, Var)}
         made: list[Clause] = []
@@ -220,7 +253,7 @@ class _Component:
         computed = {term: Var(f"_k{i}", term.type) for i, term in enumerate(keys) if isinstance(term, Apply)}
         every = {v.name: v for v in clause.variables() if v.name in bound}
         if clause.aggregate is None:  # no bindings are counted
-            rest = [c for c in clause.compares if c not in pushed]
+            rest = [c for variant in variants for c in variant.compares if c not in pushed]
             needed = wanted | {v.name for term in clause.head_args for v in variables_of(term)}
             needed |= {v.name for c in rest for side in (c.left, c.right) for v in variables_of(side)}
             every = {name: v for name, v in every.items() if name in needed}
@@ -297,6 +330,18 @@ class _Component:
         groups = clause.head_args[: clause.aggregate.groups]
         self._keys.setdefault(clause.head, []).append(replace(rows, args=(*groups, *rows.args)))  # type: ignore[arg-type]
 
+    def _any_key(self, clause: Clause, atom: BodyAtom) -> None:
+        """Report a wildcard where a key is to be looked up."""
+        head, read = owner(clause.head), owner(atom.predicate)
+        self._findings.error(
+            f"a wildcard for a key of `{read}` in its own recursion",
+            atom.span if atom.span.line else clause.span,
+            why=f"`{head}` is computed key by key, along rows that are known before: every key that a rule looks up "
+            "has to come from them",
+            remedy="name the key by a variable, and bind it by an atom that is not part of the recursion",
+            predicate=head,
+        )
+
     def _unbound(self, clause: Clause, name: str) -> None:
         """Report a variable that names a key, and that only the recursion binds."""
         atom = next(
@@ -312,6 +357,15 @@ class _Component:
             remedy=f"bind `{name}` by an atom that is not part of the recursion",
             predicate=owner(clause.head),
         )
+
+
+def _without_row(clause: Clause, atom: BodyAtom, other: Var) -> Iterator[Clause]:
+    """A clause where there is no row as of `atom`: its key has no value, or an `other` one."""
+    *keys, value = atom.args
+    yield replace(clause, negated=(*clause.negated, replace(atom, args=(*keys, None))))
+    if value is not None:
+        there, differs = replace(atom, args=(*keys, other)), Compare("!=", other, value, atom.span)
+        yield replace(clause, atoms=(*clause.atoms, there), compares=(*clause.compares, differs))
 
 
 def _names(args: Iterable[Term | None]) -> set[str]:

@@ -214,7 +214,7 @@ def refuse_codes_of_null(clause: TypedClause, names: Names, findings: Findings) 
         if relation is None:
             continue
         for position, (arg, type_) in enumerate(zip(atom.args, relation.types, strict=False)):
-            if isinstance(arg, ast.Constant) and type_ is not None and _is_code_of_null(arg.value, type_):
+            if isinstance(arg, ast.Constant) and type_ is not None and is_code_of_null(arg.value, type_):
                 findings.error(
                     f"{relation.column(position)} never holds {arg.value}",
                     arg.span,
@@ -263,23 +263,28 @@ def over_known(
 ) -> Clause:
     """The clause over relations without null where it would match or fold one; their clauses are added to `known`.
 
-    A `query` can have no such relation, so only variables that may be null ask for one there.
+    A `query` can have no such relation, so only variables that may be null ask for one there. What is negated along
+    acyclic data has cases of its own (acyclic.py): the relation without null would be a part of the recursion.
     """
     types = {v.name: v.type for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
-    negated = tuple(
-        _read_known(
-            atom,
-            [
-                i
-                for i, arg in enumerate(atom.args)
-                if not (isinstance(arg, Var) and arg.name in clause.or_null)
-                and not _is_row_of(atom, arg, types)
-                and _meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
-            ],
-            schema(atom.predicate),
-            known,
+    negated = (
+        clause.negated
+        if clause.acyclic
+        else tuple(
+            _read_known(
+                atom,
+                [
+                    i
+                    for i, arg in enumerate(atom.args)
+                    if not (isinstance(arg, Var) and arg.name in clause.or_null)
+                    and not _is_row_of(atom, arg, types)
+                    and meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
+                ],
+                schema(atom.predicate),
+                known,
+            )
+            for atom in clause.negated
         )
-        for atom in clause.negated
     )
     atoms = tuple(
         _read_known(
@@ -287,7 +292,7 @@ def over_known(
             [
                 i
                 for i, arg in enumerate(atom.args)
-                if isinstance(arg, Value) and _is_code_of_null(arg.value, schema(atom.predicate).types[i])
+                if isinstance(arg, Value) and is_code_of_null(arg.value, schema(atom.predicate).types[i])
             ],
             schema(atom.predicate),
             known,
@@ -340,14 +345,14 @@ def _keeps_from_null(compare: Compare, names: set[str]) -> bool:
     return null and compare.op != "=" and isinstance(compare.left, Var) and compare.left.name in names
 
 
-def _meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
+def meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
     """Whether an argument of a negated atom may be null, or be the value whose code is null in the column."""
     if isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type)):
         return True
     return isinstance(arg, Var | Value) and is_nullable(column) and without_null(column) in FULL
 
 
-def _is_code_of_null(value: object, column: str) -> bool:
+def is_code_of_null(value: object, column: str) -> bool:
     """Whether a constant is the value whose code is null in a column of that type."""
     if not is_nullable(column) or without_null(column) not in FULL:
         return False

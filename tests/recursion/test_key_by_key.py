@@ -68,6 +68,13 @@ ACYCLIC = {
         "a[x] = w[x] + sum t[y] : { e(x, y), x < y }.\nt[x] = w[x] - sum a[y] : { e(x, y), x < y }.",
     ),
     "negated": Written("e/2 w/2!", "t/2!", "t[x] = 1 :- e(x, y), x < y, !t(y, _).\nt[x] = 2 :- w[x] = 7, !e(x, _)."),
+    "another value": Written(
+        "e/2 w/2!",
+        "t/2!",
+        "t[x] = 1 :- e(x, y), x < y, !t(y, 1).\nt[x] = 0 :- e(x, y), w[x] = v, x < y, t[y] = n, !t(y, v - n).\n"
+        "t[x] = c :- w[x] = c, !e(x, _).",
+    ),
+    "counted but for a value": Written("e/2 f/2", "t/2!", "t[x] = count : { e(x, y), x < y, !t(y, v) } :- f(x, v)."),
     "computed key": Written("w/2!", "t/2!", "t[x + 1] = t[x] + c :- w[x] = c, x < 3, x > -2.\nt[-1] = 1 :- w[_] = _."),
     "divided": Written("e/2 w/2!", "t/2!", "t[x] = 12 / v :- e(x, y), x < y, t[y] = v, v != 0.\nt[x] = c :- w[x] = c."),
     "read above": Written(
@@ -324,3 +331,49 @@ def test_null_is_like_null_in_what_the_rows_of_a_key_negate() -> None:
     with db.transaction() as tx:
         tx.erase("start", [(2, None, 5)])
     assert list(db["ways"]) == [(1, None, 2), (2, None, 2), (3, 7, 2)]
+
+
+@pytest.mark.parametrize("type", ["number", "number?", "unsigned?", "symbol?"])
+def test_a_negated_value_is_another_value_or_none(type: str) -> None:
+    """The value was not looked at: `!state(y, 2)` did not hold of a key that had any."""
+    a, b, c, d = "abcd" if type == "symbol?" else (1, 2, 3, 4)
+    db = lftj.Database(f"""
+        .decl next(x:{type}, y:{type})
+        .decl first(x:{type})
+        state[x] = 1 :- first(x).
+        state[x] = 2 :- next(x, y), !state(y, 2), !first(x).
+    """)
+    with db.transaction() as tx:
+        tx.insert("next", [(b, a), (c, b)])
+        tx.insert("first", [(a,)])
+    assert list(db["state"]) == [(a, 1), (b, 2)]
+    with db.transaction() as tx:
+        tx.insert("first", [(b,)])
+    assert list(tx.delta["state"].inserted) == [(b, 1), (c, 2)]
+    if "?" in type:
+        with db.transaction() as tx:
+            tx.insert("next", [(None, a), (d, None)])
+        assert set(tx.delta["state"].inserted) == {(None, 2), (d, 2)}  # there is no row that null matches
+
+
+@pytest.mark.parametrize("type", ["number", "number?", "unsigned?", "symbol?"])
+def test_a_key_that_may_be_null_has_no_sum_of_nothing_beside_its_own(type: str) -> None:
+    """The rule for keys without a sum read the sums, without that of null, before there were any: all keys had two."""
+    a, b, c = "abc" if type == "symbol?" else (1, 2, 3)
+    db = lftj.Database(f"""
+        .decl next(x:{type}, y:{type})
+        .decl own(x:{type}, v:number)
+        total[x] = 1 + sum v : {{ next(x, y), total(y, v) ; own(x, v), y = x }} :- next(x, _).
+    """)
+    with db.transaction() as tx:
+        tx.insert("next", [(b, a), (c, b)])
+        tx.insert("own", [(b, 5)])
+    assert list(db["total"]) == [(b, 6), (c, 7)]
+    if "?" in type:
+        with db.transaction() as tx:
+            tx.insert("own", [(None, 7), (c, 1)])
+            tx.insert("next", [(None, b)])
+        assert list(tx.delta["total"].inserted) == [(c, 8)]
+    with db.transaction() as tx:
+        tx.erase("own", [(b, 5)])
+    assert dict(db["total"])[b] == 1
