@@ -255,8 +255,7 @@ class Inference:
         result = columns[fold.groups]
         spec = AGGREGATES[fold.op]
         if spec.result and not spec.keeps:
-            result.domain, result.reason = frozenset({spec.result}), f"the result of `{fold.op}`"
-            result.span = clause.head.span
+            self._give(result, spec.result, fold.op, clause.head)
         for arg in args[fold.groups :]:
             slot = self._term(clause, arg)
             if slot is None:
@@ -269,14 +268,27 @@ class Inference:
             operand = slot.root()
             folded = spec.result_of(operand.type) if operand.type is not None else ""
             if spec.keeps:
-                result.domain = frozenset({folded or spec.result})
-                result.reason, result.span = f"the result of `{fold.op}`", clause.head.span
+                self._give(result, folded or spec.result, fold.op, clause.head)
             elif not spec.result and folded in ("", operand.type):
                 self._join(result, slot, arg, clause.head, f"the operand of `{fold.op}`")
             elif not spec.result:  # a sum, of as many digits as there may be
-                self._merge(
-                    result.root(), Slot(frozenset({folded}), f"the result of `{fold.op}`", arg.span), "", arg.span
-                )
+                self._give(result, folded, fold.op, clause.head)
+
+    def _give(self, result: Slot, type_: str, op: str, head: ast.Atom) -> None:
+        """The result of an aggregate is of a type; in a recursion other clauses may have said of which."""
+        given, known = Slot(frozenset({type_}), f"the result of `{op}`", head.span), result.root()
+        if meet(known.domain, given.domain):
+            self._merge(given, known, "", head.span)
+        elif not known.conflicted:
+            known.conflicted = True
+            self.findings.error(
+                f"type conflict: the result of `{op}` is {type_}, and {_is(known.domain)} elsewhere",
+                head.span,
+                why=f"all clauses of `{owner(head.name)}` derive rows of the same types",
+                remedy="use one type, or convert with `to_number`, `to_unsigned`, `to_float` or `to_string`",
+                predicate=owner(head.name),
+                related=((f"{_is(known.domain)}, as {known.reason}", known.span),) if known.reason else (),
+            )
 
     def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:
         left, right = self._term(clause, compare.left), self._term(clause, compare.right)
