@@ -158,7 +158,7 @@ class KeyGraph:
         if query:
             return _of_query(heads[0], [f"({key})" for _, key in shown], cycle)
         texts = _shortened([f"{head}[{key}]" for head, key in shown])
-        rule = next(clause for clause in clauses if owner(clause.head) == heads[0] and len(clause.atoms) > 1)
+        rule = next(c for c in clauses if owner(c.head) == heads[0] and len(c.atoms) + len(c.negated) > 1)
         return CycleError(
             f"the value of a key is computed from itself: {texts}",
             cycle=cycle,

@@ -182,6 +182,24 @@ def test_the_message_names_the_rule_the_cycle_and_what_to_do() -> None:
     assert caught.value.remedy
 
 
+def test_a_cycle_through_what_is_negated_is_named() -> None:
+    """It was a StopIteration: no rule was found that looks a value up."""
+    db = lftj.Database(".decl e(x:number, y:number)  won[x] = 1 :- e(x, y), !won(y, _).")
+    db.load("e", [(1, 2), (2, 3), (3, 1)])
+    with pytest.raises(lftj.errors.CycleError, match=r"won\[1\] -> won\[2\] -> won\[3\]") as caught:
+        len(db["won"])
+    assert caught.value.cycle == (3, 1, 2, 3)
+    assert "won[x] = 1 :- e(x, y), !won(y, _)." in str(caught.value)
+
+
+def test_a_mean_within_a_recursion_is_a_float_for_all_rules() -> None:
+    """Whole numbers of another rule made the column one of numbers, which had the bits of the floats."""
+    rules = "t[x] = mean v : { e(x, y), t(y, v) }.  t[x] = 1 :- e(_, x), !e(x, _)."
+    db = lftj.Database(f".decl e(x:number, y:number)  {rules}")
+    db.load("e", [(1, 2), (1, 3)])
+    assert list(db["t"]) == [(1, 1.0), (2, 1.0), (3, 1.0)]
+
+
 def test_rules_are_removed_and_added() -> None:
     db = lftj.Database(ROLL_UP)
     db.load("own", [(1, 1), (2, 2)])
