@@ -49,6 +49,7 @@ from lftj.language.internal_relations import ALL, GROUPS, ROWS, WITH_ZERO, Inter
 from lftj.language.null import is_code_of_null, is_null, meets_null, not_null
 from lftj.language.types import NUMBER
 from lftj.values.schema import Column, Schema
+from lftj.values.type_table import is_nullable
 
 
 def along_data(component: Sequence[str], dependencies: Dependencies, functional: Callable[[str], bool]) -> bool:
@@ -188,12 +189,25 @@ class _Component:
                     atoms.append(replace(atom, predicate=name))
                     continue
                 negated.append(replace(atom, predicate=name, args=(*atom.args[:-1], None)))
+                # What the clause reads of the aggregate keeps null from a group; that it is not there does not.
+                groups = [arg for arg in atom.args[:-1] if isinstance(arg, Var) and arg.name not in clause.or_null]
+                compares += [not_null(arg) for arg in groups if self._may_be_null(arg, others)]
                 if result is not None:
                     compares.append(Compare("=", result, Value(sum_of_nothing(result.type), result.type), atom.span))
             found.append(
                 replace(clause, atoms=tuple(atoms), negated=tuple(negated), compares=(*compares, *clause.compares))
             )
         return found
+
+    def _may_be_null(self, variable: Var, atoms: Iterable[BodyAtom]) -> bool:
+        """Whether all columns in which atoms have a variable admit null."""
+        columns = [
+            type_ or NUMBER
+            for atom in atoms
+            for arg, type_ in zip(atom.args, self._parts.names.relations[atom.predicate].types, strict=True)
+            if isinstance(arg, Var) and arg.name == variable.name
+        ]
+        return bool(columns) and all(map(is_nullable, columns))
 
     # -- a clause -----------------------------------------------------------------------------------------------------
 

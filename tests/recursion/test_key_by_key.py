@@ -395,3 +395,21 @@ def test_a_key_that_may_be_null_has_no_sum_of_nothing_beside_its_own(type: str) 
     with db.transaction() as tx:
         tx.erase("own", [(b, 5)])
     assert dict(db["total"])[b] == 1
+
+
+@pytest.mark.parametrize("type", ["number", "unsigned", "symbol"])
+def test_null_is_no_key_that_a_sum_of_nothing_is_asked_for(type: str) -> None:
+    """Reading a column of texts that had null and must not was an ArrowIndexError."""
+    a, b = "ab" if type == "symbol" else (1, 2)
+    db = lftj.Database(f"""
+        .decl own(p:{type}?) -> c:number
+        .decl uses(p:{type}, s:{type}?)
+        total[p] = own[p] + sum total[s] : {{ uses(p, s) }}.
+    """)
+    with db.transaction() as tx:
+        tx.upsert("own", [(a, 1), (b, 2), (None, 5)])
+        tx.insert("uses", [(a, b), (b, None)])
+    assert list(db["total"]) == [(a, 3), (b, 2)]
+    with db.transaction() as tx:
+        tx.erase("uses", [(a, b)])
+    assert list(db["total"]) == [(a, 1), (b, 2)]
