@@ -164,6 +164,7 @@ class Inference:
         for clause in clauses:
             for slot in (*clause.variables.values(), *clause.terms.values()):
                 self._settle(slot)
+            self._digits(clause)
         self.columns = {}
 
     def _settle(self, slot: Slot) -> str | None:
@@ -233,13 +234,18 @@ class Inference:
                 self._join(slot, shared[position], arg, atom, reason)
             elif (wanted := relation.types[position]) is not None:
                 self._fix(slot, without_null(wanted), reason, arg, relation.place(position))
-                self._digits(clause, slot, wanted, reason, arg, atom is clause.head)
 
-    def _digits(self, clause: TypedClause, slot: Slot, wanted: str, reason: str, arg: ast.Term, in_head: bool) -> None:
-        """Refuse a head whose decimal column has fewer digits than its values may have."""
-        if in_head and slot.type is not None and not isinstance(arg, ast.Constant) and narrower(slot.type, wanted):
+    def _digits(self, clause: TypedClause) -> None:
+        """Refuse a head whose decimal column has fewer digits than its values may have, which other clauses may say."""
+        head, relation = clause.head, self.names.relations.get(clause.head.name)
+        if relation is None or head.name in self.columns or relation.arity != len(head.args):
+            return
+        for position, (arg, wanted) in enumerate(zip(head.args, relation.types, strict=True)):
+            type_ = slot.type if (slot := clause.slot(arg)) is not None else None
+            if wanted is None or type_ is None or isinstance(arg, ast.Constant) or not narrower(type_, wanted):
+                continue
             self.findings.error(
-                f"{reason} is {wanted}, and `{clause.source(arg)}` is {slot.type}",
+                f"{relation.column(position)} is {wanted}, and `{clause.source(arg)}` is {type_}",
                 arg.span,
                 why="a value of it may have more digits than the column holds",
                 remedy=f"declare the column `{widest(without_null(wanted))}`",
