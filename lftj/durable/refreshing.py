@@ -17,7 +17,7 @@ from lftj.durable import ends
 from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.database_file import DatabaseFile
 from lftj.durable.opening import go_on, load_symbols, restore
-from lftj.errors import DatabaseFileError
+from lftj.errors import CountRangeError, DatabaseFileError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
 from lftj.maintain.step import KeptHeads
@@ -81,7 +81,8 @@ def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
 
 
 def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
-    database._refresh_all(None)
+    failed: dict[str, EvaluationError] = {}
+    database._refresh(tuple(database._state.relations), None, failed)
     before = Before.of(database, file)
     contents = {name: relation.content for name, relation in before.state.relations.items()}
     try:
@@ -98,7 +99,11 @@ def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
         raise
     after = database._state.relations
     changes = _changes(before.state.relations, contents, after)
-    return Deltas(changes, {}, database._evaluator, {name: after[name].schema for name in changes})
+    # As after a commit: what had no value when the reader was opened must not keep it from going on. Path counts that
+    # no number holds are as they last were (`_refresh_all`).
+    unknown = {name: error for name, error in failed.items() if not isinstance(error, CountRangeError)}
+    changes = {name: change for name, change in changes.items() if name not in unknown}
+    return Deltas(changes, unknown, database._evaluator, {name: after[name].schema for name in changes})
 
 
 def _kept_by_row(file: DatabaseFile, upto: int) -> bool:

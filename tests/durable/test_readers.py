@@ -110,6 +110,47 @@ def test_a_branch_of_before_is_told_from_a_reader_that_went_on(tmp_path: Path) -
         assert sorted(reader.branch().diff(reader)) == []
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_a_reader_of_facts_without_a_value_goes_on_once_they_are_gone(tmp_path: Path, own: bool) -> None:
+    path = tmp_path / "shop.lftj"
+    program = """
+        .decl e(a:number, t:symbol, b:number)
+        q(a, t, 10 / b) :- e(a, t, b).
+        r(t) :- q(_, t, _).
+        s(a) :- e(a, _, _).
+    """
+    with lftj.Database(program, path=path) as db:
+        db.load("e", [(1, "a", 5)])
+        assert list(db["r"]) == [("a",)]
+        db.checkpoint()
+        db.load("e", [(2, "b", 0)])
+        with lftj.Database(path=path, read_only=True) as reader:
+            with pytest.raises(EvaluationError):
+                list(reader["q"])
+            if own:
+                assert not list(reader.query('e(a, t, _), t = cat("own ", "text")'))
+            with db.transaction() as tx:
+                tx.erase("e", [(2, "b", 0)])
+                tx.insert("e", [(3, "c", 2)])
+            deltas = reader.refresh()
+            assert contents(reader) == contents(db)
+            assert {name: sorted(deltas[name].inserted) for name in deltas} == {
+                "e": [(3, "c", 2)],
+                "s": [(3,)],
+            }
+            with pytest.raises(EvaluationError, match="the change of `r` is not known"):
+                deltas["r"]
+            db.load("e", [(4, "d", 0)])
+            for _ in range(2):
+                with pytest.raises(EvaluationError):
+                    reader.refresh()
+                assert sorted(reader["r"]) == [("a",), ("c",)]
+            with db.transaction() as tx:
+                tx.erase("e", [(4, "d", 0), (1, "a", 5)])
+            deltas = reader.refresh()
+            assert [list(deltas[name].erased) for name in ("r", "s")] == [[("a",)], [(1,)]]
+
+
 @pytest.mark.parametrize("end", [lftj.Database.checkpoint, lambda _: None])
 def test_a_refresh_tells_the_rows_of_what_was_replaced(tmp_path: Path, end: Any) -> None:
     path = tmp_path / "shop.lftj"
