@@ -21,7 +21,7 @@ from lftj.durable.hashes import damaged, hash_of, intact
 from lftj.durable.log_writing import texts_of
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
-from lftj.errors import DatabaseFileError
+from lftj.errors import DatabaseFileError, EvaluationError
 from lftj.join.run import Limits
 from lftj.maintain.commit import Commit
 from lftj.program.state import State
@@ -200,9 +200,12 @@ def _apply(database: InFile, pending: Mapping[str, list[Change]]) -> None:
     net = {name: change for name, changes in pending.items() if len((change := netted(changes)).kinds)}
     state = database._state
     if state.stale.isdisjoint(state.strata.above(net)):
-        committed(database, net)
-    else:
-        load(database, net)
+        try:
+            committed(database, net)
+            return
+        except EvaluationError:
+            pass  # a load brought what a rule has no value for: whoever reads that is told, and nobody else
+    load(database, net)
 
 
 def load(database: InFile, changes: Mapping[str, Change]) -> None:

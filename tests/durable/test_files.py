@@ -12,7 +12,7 @@ import pytest
 
 import lftj
 from lftj.durable import care
-from lftj.errors import DatabaseFileError, DataError, KeyConflictError
+from lftj.errors import DatabaseFileError, DataError, EvaluationError, KeyConflictError
 from tests.durable.shop import PROGRAM, contents, lose, opened
 
 
@@ -43,6 +43,37 @@ def test_a_process_that_died_loses_nothing(tmp_path: Path) -> None:
     lose(db)
     with opened(path) as again:
         assert contents(again) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "bad"),
+    [("div", (2, 0), EvaluationError), ("degree", (7, 1), KeyConflictError)],
+    ids=["no value", "two values"],
+)
+def test_a_load_of_what_a_rule_has_no_value_for_keeps_nobody_out(
+    tmp_path: Path, name: str, row: tuple[int, int], bad: type[lftj.Error]
+) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    db.rules("div(x / y) :- edge(x, y).")
+    with db.transaction() as tx:
+        tx.insert("edge", [(1, 2)])
+        tx.insert("degree", [(7, 9)])
+    db.checkpoint()
+    db.load("edge", [row])
+    paths = sorted(db["path"])
+    with pytest.raises(bad):
+        list(db[name])
+    with opened(path, read_only=True) as reader:
+        assert sorted(reader["path"]) == paths
+    lose(db)
+    with opened(path) as again:
+        assert sorted(again["path"]) == paths
+        with pytest.raises(bad):
+            list(again[name])
+        with again.transaction() as tx:
+            tx.erase("edge", [row])
+        assert (sorted(again["div"]), sorted(again["degree"])) == ([(0,)], [(0, 1), (1, 1), (7, 9)])
 
 
 def test_a_failed_transaction_is_not_in_the_file(tmp_path: Path) -> None:
