@@ -198,7 +198,7 @@ class Database(InFile):
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
             state = self._constrained(state)
             with self._publishing():
-                self._write_rules(program, options, state)
+                self._write_rules(program, options, state, added.heads)
                 self._evaluator.state = state
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=3)
@@ -224,7 +224,7 @@ class Database(InFile):
             self._evaluator.state = declared(before, relation, into, self._new)
             try:
                 self._refresh((big_counts_of(into),), None)
-                self._write_steps({"paths": [relation, into]})
+                self._write_paths(relation, into)
             except BaseException:
                 self._evaluator.state = before
                 raise

@@ -78,7 +78,8 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
                 return
             before = seq
             if kept == NOT_KEPT:
-                raise _loaded(name, seq, f"entry {seq} changed what `{name}` is derived from by a load, or its rules")
+                how = "by a load, or its rules, or while it had no value"
+                raise _loaded(name, seq, f"entry {seq} changed what `{name}` is derived from {how}")
             yield Changed(seq, _moment(time), Delta(relation.schema, decoded(kept), symbols))
         with file.container.failing("read"):
             if before < (last := ends.last_of(file.container, ends.of_deltas(name))) <= upto:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
@@ -286,8 +286,8 @@ class InFile(Watched):
             return {}
         return dict.fromkeys(name for name in strata.above(names) if not name.startswith(INTERNAL))
 
-    def _write_rules(self, program: Any, options: RuleOptions, state: State) -> None:
-        """Write rules that are about to be added, and the facts that come with them."""
+    def _write_rules(self, program: Any, options: RuleOptions, state: State, heads: Collection[str]) -> None:
+        """Write rules that are about to be added, whose heads are `heads`, and the facts that come with them."""
         if self._file is None:
             return
         from lftj.durable.entry import LogEntry
@@ -304,8 +304,12 @@ class InFile(Watched):
             elif before[name].facts is not relation.facts:
                 facts[name] = Change.between(before[name].facts, relation.facts)
         facts = {name: change for name, change in facts.items() if len(change.kinds)}
-        concerned = [name for name in state.stale if name in before] + list(facts)
-        unknown = {name: None for name in self._unknown(concerned, state.strata) if name in before}
+        # Of new heads those that may have rows: over relations that have some, or by a rule that reads none.
+        held = [name for name, relation in state.relations.items() if len(relation.facts)]
+        from_none = [head for head in heads if not all(clause.atoms for clause in state.strata.of(head))]
+        filled = state.strata.above((*held, *from_none))
+        concerned = self._unknown((*heads, *facts), state.strata)
+        unknown = {name: None for name in concerned if name in before or name in filled}
         self._file.append(LogEntry(facts, {}, tuple(steps)), unknown)
 
     def _note_rules(self, steps: list[dict[str, Any]], program: Any, options: RuleOptions) -> None:
@@ -315,11 +319,14 @@ class InFile(Watched):
 
             steps.append(rules_step(program, options))
 
-    def _write_steps(self, *steps: dict[str, Any]) -> None:
+    def _write_paths(self, relation: str, into: str) -> None:
+        """Write that path counts are about to be begun."""
         if self._file is not None:
             from lftj.durable.entry import LogEntry
 
-            self._file.append(LogEntry(steps=steps))
+            step = {"paths": [relation, into]}
+            unknown = self._unknown((into,), self._state.strata) if len(self._state.relations[relation]) else {}
+            self._file.append(LogEntry(steps=(step,)), unknown)
 
     def _write_load(self, name: str, before: Version, facts: Version) -> None:
         """Write a load that is about to be published."""
@@ -381,11 +388,10 @@ def _retained(retain: object) -> int | Literal["kept"] | None:
 
 
 def _derived(commit: Commit) -> Mapping[str, Change | None]:
-    """The changes of derived relations that users name; None of one that had no rules before."""
+    """The changes of derived relations that users name; None of one that had no rules, or no value, before."""
     heads, before = commit.state.strata.by_head, commit.base
-    changes: dict[str, Change | None] = {
-        name: change for name, change in commit.changes.items() if name in heads and not name.startswith(INTERNAL)
-    }
+    known: dict[str, Change | None] = {**dict.fromkeys(commit.unknown), **commit.changes}
+    changes = {name: change for name, change in known.items() if name in heads and not name.startswith(INTERNAL)}
     if commit.state.strata is not before.strata:
         derived_now = heads.keys() - before.strata.by_head.keys()
         changes |= {name: None for name in derived_now & before.relations.keys() if not name.startswith(INTERNAL)}

@@ -154,6 +154,67 @@ def test_changes_of_what_got_rules_are_refused(tmp_path: Path, rule: Callable[[l
         assert sorted(changed.delta.inserted) == [(2,)]
 
 
+def test_changes_of_what_a_constraint_evaluates_are_refused_across_rules(tmp_path: Path) -> None:
+    program = ".decl e(a:number)\n.decl p(a:number)\n.decl bad(a:number) empty\nbad(x) :- p(x), x > 9."
+    with lftj.Database(program, path=tmp_path / "shop.lftj", retain=None) as db:
+        db.load("p", [(1,)])
+        with db.transaction() as tx:
+            tx.insert("e", [(2,)])
+        for rule in ("p(x) :- e(x).", "p(x + 1) :- e(x)."):
+            seq = db.seq
+            db.rules(rule)
+            assert "p" not in db._state.stale
+            with pytest.raises(DataError, match=f"entry {db.seq} .* its rules"):
+                list(db.changes("p", since=seq))
+            assert list(db.changes("p", since=db.seq)) == []
+
+
+@pytest.mark.parametrize("rule", ["q(x) :- e(x, _).", "q(n) :- n = count : { f(_) }.", "q(1) :- !f(1)."])
+def test_changes_of_new_rules_are_refused_where_they_may_derive_something(tmp_path: Path, rule: str) -> None:
+    with lftj.Database(
+        ".decl e(a:number, b:number)\n.decl f(a:number)", path=tmp_path / "shop.lftj", retain=None
+    ) as db:
+        db.load("e", [(1, 2)])
+        db.rules(f"{rule} none(x) :- f(x).")
+        made = db.seq
+        with db.transaction() as tx:
+            tx.insert("e", [(2, 3)])
+            tx.insert("f", [(1,)])
+        for since in range(made):
+            with pytest.raises(DataError, match=f"entry {made} .* its rules"):
+                list(db.changes("q", since=since))
+        rows = set(db.at(made)["q"])
+        for changed in db.changes("q", since=made):
+            rows = rows - set(changed.delta.erased) | set(changed.delta.inserted)
+        assert rows == set(db["q"])
+        # Nothing was derived by this one: its changes are all there.
+        (changed,) = db.changes("none", since=0)
+        assert list(changed.delta.inserted) == [(1,)]
+        # No rules are changed, but what other rules derive.
+        seq = db.seq
+        db.rules("other(x) :- e(x, _).")
+        assert list(db.changes("q", since=seq)) == []
+        db.path_counts("e", into="paths")
+        assert len(db["paths"]) == 3
+        with pytest.raises(DataError, match=f"entry {db.seq} .* its rules"):
+            list(db.changes("paths", since=seq))
+
+
+def test_changes_of_what_had_no_value_are_refused(tmp_path: Path) -> None:
+    with lftj.Database(
+        ".decl e(a:number, b:number)\nd(x / y) :- e(x, y).", path=tmp_path / "shop.lftj", retain=None
+    ) as db:
+        db.load("e", [(1, 0)])
+        for row in ((4, 2), (1, 0)):
+            seq = db.seq
+            with db.transaction() as tx:
+                tx.erase("e", [row]) if row in db["e"] else tx.insert("e", [row])
+            with pytest.raises(DataError, match=f"entry {db.seq} .* no value"):
+                list(db.changes("d", since=seq))
+        assert sorted(db["d"]) == [(2,)]
+        assert list(db.changes("d", since=db.seq)) == []
+
+
 def test_loads_change_what_is_derived_in_a_way_that_is_not_kept(tmp_path: Path) -> None:
     with opened(tmp_path / "shop.lftj", retain=None) as db:
         seq = db.seq
