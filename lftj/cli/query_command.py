@@ -29,7 +29,7 @@ from lftj.cli.outcome import Code, UsageError
 from lftj.cli.print_answers import ARROW, FORMS
 from lftj.cli.program_file import STDIN, checked, is_sql
 from lftj.cli.settings import Settings, by_name, check_folders, database
-from lftj.errors import ProgramError
+from lftj.errors import ArgumentError, ProgramError
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.parse import parse_query
 
@@ -106,6 +106,11 @@ def _answer_of_sql(db: Database, settings: Settings, text: str, values: dict[str
                 remedy="give each as a query of its own, as in `lftj query 'select ...' 'select ...' PROGRAM`",
             )
         rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
+    except ArgumentError:
+        for name in _named_in([text]):
+            if name not in values:
+                raise _without_value(name, text) from None
+        raise
     except ProgramError:
         if not _is_of_rules(text):
             raise
@@ -202,11 +207,7 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
     given: dict[str, object] = {}
     for name, parameter in db._compiled(text, None).parameters.items():
         if name not in values:
-            raise UsageError(
-                f"the query `{text}` needs a value for `${name}`",
-                why="what begins with `$` is a parameter",
-                remedy=f"give -p {name}=value",
-            )
+            raise _without_value(name, text)
         value = text_value(os.fsencode(values[name]), parameter.type)
         if isinstance(value, Fault):
             raise UsageError(
@@ -216,6 +217,15 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
             )
         given[name] = from_stored(value, parameter.type)
     return db.query(text, timeout=timeout, **given)  # type: ignore[arg-type]
+
+
+def _without_value(name: str, text: str) -> UsageError:
+    """The error for a parameter of a query that is given no value."""
+    return UsageError(
+        f"the query `{text}` needs a value for `${name}`",
+        why="what begins with `$` is a parameter",
+        remedy=f"give -p {name}=value",
+    )
 
 
 def _refuse_unused(values: dict[str, str], named: Sequence[str]) -> None:

@@ -90,6 +90,7 @@ def test_a_database_is_explained(kept: Shell) -> None:
         (("query", "tri(x, _, _)", "tri.lftj", "-F", "out"), 2, "-F out: tri.lftj is a database, and reads no fact"),
         (("explain", "tri.lftj", "--maintain", "tri=trace"), 2, "--maintain comes too late for tri.lftj"),
         (("query", "tri(x, _, $z)", "tri.lftj"), 2, "needs a value for `$z`"),
+        (("query", "select * from tri where z = $z", "tri.lftj"), 2, "needs a value for `$z`"),
         (("query", "tri(x, _, _)", "tri.lftj", "-p", "z=1"), 2, "no query has a parameter `$z`"),
         (("query", "tree(x, _, _)", "tri.lftj"), 1, "unknown relation `tree`"),
         (("query", "tri.lftj", "tri(x, _, _)"), 2, "the program does not come last"),
