@@ -43,6 +43,7 @@ _WORDS = {
     "change the rows from Python by `db.load` or in a transaction": "change the rows with --updates",
     'ask `db.query("tri(1, y, z)")`': "ask `lftj query 'tri(1, y, z)' PROGRAM`",
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
+    'give a file, as in path="shop.lftj"': "give a file, such as shop.lftj",
     "read_only=True opens a file that is there": "the command reads a file that is there",
     "check the path, or open it once without read_only": "check the path; `lftj run PROGRAM --database FILE` makes one",
     "open it without read_only=True; or change a copy in memory, `db.branch()`": (

@@ -472,6 +472,15 @@ def test_databases_are_explained_in_words_of_the_command_line(shell: Shell) -> N
     )
 
 
+def test_a_folder_is_no_database(shell: Shell) -> None:
+    (shell.folder / "folder.lftj").mkdir()
+    assert shell("check", "folder.lftj") == (
+        3,
+        "",
+        "lftj: error: folder.lftj is a folder\n  why: a database is one file\n  do: give a file, such as shop.lftj\n",
+    )
+
+
 def test_a_damaged_database_is_no_program(shell: Shell) -> None:
     """Its first bytes may be what is damaged: by its name it is a database."""
     shell.write({"rubbish.lftj": b"\xff\xfe rubbish", "empty.lftj": b""})
