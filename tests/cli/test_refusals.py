@@ -13,7 +13,7 @@ import pytest
 
 import lftj
 from lftj.cli import main
-from lftj.cli.outcome import worded
+from lftj.cli.outcome import Code, outcome_of, worded
 from lftj.cli.souffle import refusal
 from tests.cli.conftest import TRIANGLES, Shell
 
@@ -479,6 +479,19 @@ def test_a_folder_is_no_database(shell: Shell) -> None:
         "",
         "lftj: error: folder.lftj is a folder\n  why: a database is one file\n  do: give a file, such as shop.lftj\n",
     )
+
+
+def test_an_interrupt_in_the_making_of_a_class_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted:
+        def __set_name__(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    def command() -> int:
+        type("Made", (), {"field": Interrupted()})
+        return 0
+
+    assert outcome_of(command, quarantine=False) == Code.INTERRUPTED
+    assert capsys.readouterr().err.startswith("lftj: interrupted")
 
 
 def test_a_damaged_database_is_no_program(shell: Shell) -> None:
