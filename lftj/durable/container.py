@@ -114,11 +114,7 @@ class Container:
                 f"{self.path} is a folder", why="a database is one file", remedy='give a file, as in path="shop.lftj"'
             )
         if read_only and (there is None or there.st_size == 0):
-            raise DatabaseFileError(
-                f"there is no file {self.path}" if there is None else f"{self.path} is empty",
-                why="read_only=True opens a file that is there",
-                remedy="check the path, or open it once without read_only",
-            )
+            raise self._nothing_there("there is no file {}" if there is None else "{} is empty")
         self._connection: sqlite3.Connection | None = None
         self._there: tuple[int, int] | None = None
         self._format = FORMAT
@@ -138,6 +134,14 @@ class Container:
         except BaseException:
             self.close()
             raise
+
+    def _nothing_there(self, what: str) -> DatabaseFileError:
+        """The error where there is nothing to read."""
+        return DatabaseFileError(
+            what.format(self.path),
+            why="read_only=True opens a file that is there",
+            remedy="check the path, or open it once without read_only",
+        )
 
     def _named(self) -> tuple[int, int] | None:
         """Which file the path names."""
@@ -217,6 +221,8 @@ class Container:
         run = self.connection.execute
         if self.read_only:
             self._check_readable()
+            if meta.is_empty(self.connection):
+                raise self._nothing_there("{} is empty")  # another process is about to make it, or was killed there
         else:
             run("pragma temp_store = memory")
             if meta.is_empty(self.connection):

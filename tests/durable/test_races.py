@@ -33,6 +33,8 @@ def test_a_file_whose_making_was_killed_is_made(tmp_path: Path) -> None:
     raw.execute("pragma journal_mode = wal")
     raw.close()
     assert path.stat().st_size
+    with pytest.raises(DatabaseFileError, match=r"shop\.lftj is empty"):
+        opened(path, read_only=True)
     with opened(path) as db:
         assert (0, 1) in db["edge"]
 
