@@ -6,6 +6,7 @@ bytes. `find_files.py` makes files of what the user names, `formats.py` reads an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -76,7 +77,8 @@ class File:
         """Its bytes, decompressed, from the start."""
         import pyarrow as pa
 
-        raw = pa.OSFile(str(self.path)) if self.content is None else pa.BufferReader(self.content)
+        # Of a text Arrow takes the UTF-8, which a name that is none has not.
+        raw = pa.OSFile(os.fsencode(self.path)) if self.content is None else pa.BufferReader(self.content)
         return pa.CompressedInputStream(raw, self.compression) if self.compression else raw
 
     @contextmanager

@@ -154,13 +154,20 @@ def _open(path: Path, suffix: str) -> Any:
         if suffix == ".parquet":
             import pyarrow.parquet as pq
 
-            file = pq.ParquetFile(path)
+            file = pq.ParquetFile(_native(path))
             return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
-        return pa.ipc.open_stream(path) if _is_stream(path) else _of_ipc_file(path)
+        return pa.ipc.open_stream(_native(path)) if _is_stream(path) else _of_ipc_file(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(
             f"{path} cannot be read", why=str(error), remedy="make sure that it is what its ending says"
         ) from None
+
+
+def _native(path: Path) -> pa.NativeFile:
+    """A file for Arrow, whatever bytes its name has."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path))
 
 
 def _is_stream(path: Path) -> bool:
@@ -171,7 +178,7 @@ def _is_stream(path: Path) -> bool:
 def _of_ipc_file(path: Path) -> Any:
     import pyarrow as pa
 
-    file = pa.ipc.open_file(path)
+    file = pa.ipc.open_file(_native(path))
     return pa.RecordBatchReader.from_batches(file.schema, (file.get_batch(i) for i in range(file.num_record_batches)))
 
 

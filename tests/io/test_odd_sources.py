@@ -6,6 +6,8 @@ import collections
 import datetime as dt
 import enum
 import io
+import os
+import sys
 import zoneinfo
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 
 import lftj
 from lftj.errors import DataError
+from lftj.io.write import write
 
 
 def loaded(declaration: str, source: Any, **options: Any) -> list[tuple[Any, ...]]:
@@ -264,3 +267,20 @@ def test_times_at_the_ends_of_the_calendar_and_of_offsets() -> None:
     utc = dt.datetime(2024, 1, 1, 3, 30, tzinfo=dt.UTC)
     assert db["r"].to_pandas()["t"][0] == utc
     assert db["r"].to_polars()["t"][0] == utc
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are UTF-8 elsewhere")
+@pytest.mark.parametrize("extension", [".csv", ".tsv.gz", ".json", ".ndjson.zst", ".parquet", ".arrow"])
+def test_names_of_files_that_are_no_utf8(tmp_path: Path, extension: str) -> None:
+    folder = tmp_path / os.fsdecode(b"M\xfcnchen")
+    folder.mkdir()
+    db = lftj.Database(".decl r(x:number, t:symbol)")
+    db.load("r", [(1, "a"), (2, "käse")])
+    named = folder / (os.fsdecode(b"r\xff") + extension)
+    write(*db["r"]._held()[:3], named)
+    again = lftj.Database(".decl r(x:number, t:symbol)")
+    again.load("r", named)
+    assert list(again["r"]) == list(db["r"])
+    named.write_bytes(b"\x00")
+    with pytest.raises(DataError):
+        again.load("r", named)

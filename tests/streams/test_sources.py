@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -95,6 +96,15 @@ def test_files(tmp_path: Path, kind: str, rows: int, monkeypatch: pytest.MonkeyP
     found = totals(circuit().run({"bid": files(tmp_path)[kind]}, rows=rows))
     assert found["all"] == wanted(clean=kind in ("csv", "tsv"))
     assert found["count"] == {(a, sum(row[0] == a for row in ROWS)): 1 for a in range(7)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are UTF-8 elsewhere")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_files_whose_names_are_no_utf8(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / os.fsdecode(b"M\xfcnchen")
+    folder.mkdir()
+    moved = files(tmp_path)[kind].rename(folder / f"bids.{kind}")
+    assert totals(circuit().run({"bid": moved}))["all"] == wanted(clean=kind == "csv")
 
 
 @pytest.mark.parametrize("form", ["reader", "frame", "batches", "rows"])
