@@ -9,6 +9,7 @@ statements ask is answered on stdout.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from lftj.errors import ConstraintError, Diagnostic, ProgramError
 from lftj.language.clause import INTERNAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
     from sqlglot import exp
@@ -188,13 +189,25 @@ def _write_views(db: Database, output: str, timeout: float | None) -> None:
 
     db.evaluate(timeout=timeout)
     answers = {name: rows_of(db[name]) for name in _views(db)}
-    if output == STDIN:
-        for rows in answers.values():
-            print_rows(rows, "\t")
-        return
-    folder = made_folder(output)
+    folder = None if output == STDIN else made_folder(output)
     for name, rows in answers.items():
-        rows.to_csv(folder / f"{name}.csv")
+        with _with_a_remedy():
+            if folder is None:
+                print_rows(rows, "\t")
+            else:
+                rows.to_csv(folder / f"{name}.csv")
+
+
+@contextmanager
+def _with_a_remedy() -> Iterator[None]:
+    """Say of values that the form of reports cannot tell what to do about them: it has no other form."""
+    from lftj.io.write_text import UnwritableTextError
+
+    try:
+        yield
+    except UnwritableTextError as error:
+        remedy = "ask by `lftj query 'select ...' PROGRAM --format json`, or give another value in the view"
+        raise UnwritableTextError(error.what, where=error.where, why=error.why, remedy=remedy) from None
 
 
 def check_report(program: str) -> list[Diagnostic]:

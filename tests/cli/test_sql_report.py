@@ -47,6 +47,21 @@ def test_run_to_stdout(shell: Shell) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("values", "output"), [("('tea\t'), ('jam')", "-"), ("(''), (null)", "-"), ("(''), (null)", "out")]
+)
+def test_values_that_text_cannot_tell_are_told_by_a_query(shell: Shell, values: str, output: str) -> None:
+    shell.write(
+        {"report.sql": f"create table t (a text); insert into t values {values}; create view v as select a from t;"}
+    )
+    done = shell("run", "report.sql", "-D", output)
+    assert done.code == 3
+    assert (
+        "  do: ask by `lftj query 'select ...' PROGRAM --format json`, or give another value in the view\n" in done.err
+    )
+    assert shell("query", "select * from v", "report.sql", "--format", "json").code == 0
+
+
 def test_statements_behind_a_table_see_its_file(shell: Shell) -> None:
     shell.write({**FILES, "copy.sql": "create table sale (item text, qty int);\ncreate table s (q int);\n"})
     shell.write({"more.sql": "create table sale (item text, qty int); create table s (q int);\n"})
