@@ -76,6 +76,31 @@ def test_a_load_of_what_a_rule_has_no_value_for_keeps_nobody_out(
         assert (sorted(again["div"]), sorted(again["degree"])) == ([(0,)], [(0, 1), (1, 1), (7, 9)])
 
 
+def test_loads_that_hold_a_constraint_together_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lftj.durable.database_file.BULK", 3)
+    (tmp_path / "child.facts").write_text("1\n2\n")
+    (tmp_path / "parent.facts").write_text("1\n2\n3\n")
+    path = tmp_path / "shop.lftj"
+    db = lftj.Database(
+        """
+        .decl child(c:number)
+        .input child
+        .decl parent(p:number)
+        .input parent
+        .decl orphan(c:number) empty
+        orphan(c) :- child(c), !parent(c).
+        """,
+        path=path,
+    )
+    db.checkpoint()
+    db.read_inputs(tmp_path)
+    with lftj.Database(path=path, read_only=True) as reader:
+        assert sorted(reader["child"]) == [(1,), (2,)]
+    lose(db)
+    with lftj.Database(path=path) as again:
+        assert (len(again["child"]), len(again["parent"]), len(again["orphan"])) == (2, 3, 0)
+
+
 def test_a_failed_transaction_is_not_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "shop.lftj"
     db = opened(path)
