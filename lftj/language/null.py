@@ -10,7 +10,8 @@ row with null.
 
 In a negated atom null matches nothing, and of an aggregate's values it is left out: `count`, `sum` and `mean` by a
 condition. Where atoms are read as they are, negated or by `min`, `max` and `cat`, they are over the rows without null,
-an internal relation where the column admits it:
+an internal relation where the column admits it. One of numbers that does not may have the number whose code is null's:
+where what is negated may be null, the atom is over the rows without that.
 
     p(x) :- q(x), !r(x).            ->   @r.known.0(x) :- r(x), x != null.     p(x) :- q(x), !@r.known.0(x).
     m[k] = max v : { s(k, v) }.     ->   @s.known.1(k, v) :- s(k, v), v != null.   ...
@@ -275,10 +276,8 @@ def over_known(
                 atom,
                 [
                     i
-                    for i, arg in enumerate(atom.args)
-                    if not (isinstance(arg, Var) and arg.name in clause.or_null)
-                    and not _is_row_of(atom, arg, types)
-                    and meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
+                    for i in range(len(atom.args))
+                    if _may_match_wrongly(clause, atom, i, schema(atom.predicate).types[i], types, query=query)
                 ],
                 schema(atom.predicate),
                 known,
@@ -302,8 +301,13 @@ def over_known(
     compares = (*clause.compares, *_computed_and_matched(clause, schema))
     if clause.aggregate is not None and AGGREGATES[clause.aggregate.op].by_rows:
         folded = {v.name for v in clause.head_args[clause.aggregate.groups :] if isinstance(v, Var)}
-        places = [i for i, arg in enumerate(atoms[0].args) if isinstance(arg, Var) and arg.name in folded]
-        read = _read_known(atoms[0], places, schema(atoms[0].predicate), known)
+        read_schema = schema(atoms[0].predicate)
+        places = [
+            i
+            for i, (arg, column) in enumerate(zip(atoms[0].args, read_schema.types, strict=True))
+            if isinstance(arg, Var) and arg.name in folded and is_nullable(column)
+        ]
+        read = _read_known(atoms[0], places, read_schema, known)
         if read is not atoms[0]:
             atoms = (read,)
             compares = tuple(c for c in compares if not _keeps_from_null(c, folded))
@@ -352,6 +356,24 @@ def meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
     return isinstance(arg, Var | Value) and is_nullable(column) and without_null(column) in FULL
 
 
+def _may_match_wrongly(
+    clause: Clause, atom: BodyAtom, place: int, column: str, types: Mapping[str, str], *, query: bool
+) -> bool:
+    """Whether an argument of a negated atom may have the code of what it does not equal.
+
+    Null has that of null, unless it matches null here. Where only one of the two sides admits null, a number of the
+    other may have the code of null.
+    """
+    arg = atom.args[place]
+    if not isinstance(arg, Var | Value):
+        return False
+    may_be_null = isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type))
+    if may_be_null != is_nullable(column):
+        return not query and without_null(column) in FULL
+    matches = isinstance(arg, Var) and (arg.name in clause.or_null or _is_row_of(atom, arg, types))
+    return may_be_null and not matches
+
+
 def is_code_of_null(value: object, column: str) -> bool:
     """Whether a constant is the value whose code is null in a column of that type."""
     if not is_nullable(column) or without_null(column) not in FULL:
@@ -360,8 +382,7 @@ def is_code_of_null(value: object, column: str) -> bool:
 
 
 def _read_known(atom: BodyAtom, places: list[int], schema: Schema, known: dict[str, Clause]) -> BodyAtom:
-    """The atom over the rows without null in those of `places` whose columns admit it."""
-    places = [i for i in places if is_nullable(schema.types[i])]
+    """The atom over the rows that have neither null nor the value of its code in `places`."""
     if not places:
         return atom
     name = f"{INTERNAL}{atom.predicate.removeprefix(INTERNAL)}{KNOWN}{'.'.join(map(str, places))}"

@@ -288,6 +288,35 @@ def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, wri
         assert dict(db["of"]) == {x: int(x in known) for x in (extreme, 1, 2)}
 
 
+@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "triggers", "recompute"])
+@pytest.mark.parametrize(("kind", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
+def test_null_meets_no_row_with_the_value_of_its_code_where_it_is_negated(
+    kind: str, extreme: int, maintain: str
+) -> None:
+    """Null found that value in a negated atom, and where null matches null the value found null."""
+    rules = """
+        free(k)   :- n(k, x), !t(x, _).
+        of[k]     = count : { n(k, x), !t(x, _) }.
+        apart(k)  :- n(k, x), !(t(x, y), y < 5).
+        alike(k)  :- n(k, x), !t(x, _), or_null(x).
+        beside(x) :- t(x, _), !n(_, x), or_null(x).
+    """
+    db = lftj.Database(f".decl t(x:{kind}, y:number)  .decl n(k:number, x:{kind}?)")
+    db.rules(rules, maintain=dict.fromkeys(("free", "of", "apart", "alike", "beside"), maintain))
+    db.load("n", [(1, None), (2, 3), (3, 4)])
+    db.load("t", [(3, 1)])
+    for come, gone in (([], []), ([(extreme, 2)], []), ([(4, 1)], [(3, 1)]), ([], [(extreme, 2)])):
+        with db.transaction() as tx:
+            tx.insert("t", come)
+            tx.erase("t", gone)
+        there = {x for x, _ in db["t"]}
+        free = [k for k, x in [(1, None), (2, 3), (3, 4)] if x not in there]
+        for name in ("free", "apart", "alike"):
+            assert [k for (k,) in db[name]] == free, name
+        assert list(db["of"]) == [(k, 1) for k in free]
+        assert {x for (x,) in db["beside"]} == there - {3, 4}
+
+
 @pytest.mark.parametrize(("kind", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
 @pytest.mark.parametrize(
     "rule", ["h(v) :- w(v).", "h(v + v - v) :- w(v).", "m[0] = max v : { w(v) }.  h(v) :- m[0] = v."]
