@@ -104,9 +104,12 @@ class Map(Operator):
             undefined = undefined or not bool(defined.all())
             rows = np.array(found, np.int64).reshape(width, columns.count)
             made = ZSet(rows, columns.columns[_WEIGHT]).kept(defined)
-        if undefined and not self.lenient:
-            raise self._undefined()
-        return made
+        if not undefined or self.lenient:
+            return made
+        if not zset.is_normal:
+            # A row that comes and goes in the same value is not there, and need not have one.
+            return self.of(zset.normal(), room)
+        raise self._undefined()
 
     def _undefined(self) -> EvaluationError:
         """The error for a row that has no value."""

@@ -52,7 +52,8 @@ class ApplyFunction(Operator):
 
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Call it with the whole batch."""
-        zset = zset_of(values[0])
+        # In normal form: of a row that comes and goes in the same value it is not asked.
+        zset = zset_of(values[0]).normal()
         if not len(zset):
             return ZSet.zero(len(self.columns) + len(self.made)), None
         symbols, schema = tick.room.symbols, Schema("row", tuple(self.columns[i] for i in self.args))

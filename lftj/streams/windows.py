@@ -88,7 +88,7 @@ class Windows(Operator):
 
     def _exactly(self, zset: ZSet) -> ZSet:
         """The same where int64 could wrap: by Python's integers, row by row."""
-        rows, weights = [], []
+        rows, weights, zset = [], [], zset.normal()
         for row, weight in zip(zset.rows.T.tolist(), zset.weights.tolist(), strict=True):
             time = row[self.column]
             start = time - (time - self.offset) % self.every
