@@ -105,6 +105,17 @@ class TextColumns:
         self._defined = before
         return kept & ~without, kept & without
 
+    def codes_where(self, held: npt.NDArray[np.bool_], term: Term) -> Rows:
+        """The codes of `term` for the rows marked, and 0 for the others, for which it need not have a value."""
+        if held.all():
+            return self.codes(term)
+        columns = {name: column[held] for name, column in self.columns.items()}
+        marked = TextColumns(columns, int(np.count_nonzero(held)), self.symbols, self.given)
+        codes = np.zeros(self.count, np.int64)
+        codes[held] = marked.codes(term)
+        self._defined[held] &= marked.defined
+        return codes
+
     def holds(self, compare: Compare) -> npt.NDArray[np.bool_]:
         """Which rows satisfy `compare`."""
         if compare.op == UNDEFINED:

@@ -42,7 +42,9 @@ class Map(Operator):
     """A row for each row that meets `conditions`: `terms` over its columns, whose names are `names`.
 
     Without `terms` the row itself. `marks`: a column each at the end, 1 for rows that meet some conditions and 0 for
-    others. A row is in error if a term has no value for it and no condition excludes it; `lenient`: it is left out.
+    others. `marked_by`: of each term the mark of the rows that it is for, -1: of all rows; it is 0 for others; (): all
+    terms are for all rows. A row is in error if a term for it has no value and no condition excludes it; `lenient`: it
+    is left out.
     """
 
     symbol: ClassVar[str] = "map"
@@ -51,6 +53,7 @@ class Map(Operator):
     terms: tuple[Term, ...] | None
     text: str
     marks: tuple[tuple[Compare, ...], ...] = ()
+    marked_by: tuple[int, ...] = ()
     lenient: bool = False
 
     @property
@@ -69,16 +72,17 @@ class Map(Operator):
         }
         if self.terms is None:
             reads = tuple(i for i, name in enumerate(self.names) if i in wanted or name in named)
-            kept, terms = reads, None
+            kept, terms, marked_by = reads, None, self.marked_by
         else:
             width = len(self.terms)
             kept = tuple(i for i in range(width) if i in wanted or not isinstance(self.terms[i], Var | Constant))
             terms = tuple(self.terms[i] for i in kept)
+            marked_by = tuple(self.marked_by[i] for i in kept) if self.marked_by else ()
             named |= {v.name for term in terms for v in variables_of(term)}
             kept = (*kept, *range(width, width + len(self.marks)))
             reads = tuple(i for i, name in enumerate(self.names) if name in named)
         names = tuple(self.names[i] for i in reads)
-        return Narrowed(replace(self, names=names, terms=terms), kept, (reads,))
+        return Narrowed(replace(self, names=names, terms=terms, marked_by=marked_by), kept, (reads,))
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""
@@ -94,13 +98,17 @@ class Map(Operator):
             rows = np.array([columns.columns[name] for name in self.names]).reshape(width, columns.count)
             made = ZSet(rows, columns.columns[_WEIGHT], normal=zset.is_normal)
         else:
-            found = [columns.codes(term) for term in self.terms]
+            defined, marks = np.ones(columns.count, np.bool_), []
             for conditions in self.marks:
-                marked = np.ones(columns.count, np.bool_)
-                for condition in conditions:
-                    marked &= columns.holds(condition)
-                found.append(marked.astype(np.int64))
-            defined = columns.defined
+                met, wrong = columns.met(conditions)
+                marks.append(met)
+                defined &= ~wrong
+            found = [
+                columns.codes(term) if at < 0 else columns.codes_where(marks[at], term)
+                for at, term in zip(self.marked_by or (-1,) * len(self.terms), self.terms, strict=True)
+            ]
+            found += [met.astype(np.int64) for met in marks]
+            defined &= columns.defined
             undefined = undefined or not bool(defined.all())
             rows = np.array(found, np.int64).reshape(width, columns.count)
             made = ZSet(rows, columns.columns[_WEIGHT]).kept(defined)

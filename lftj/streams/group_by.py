@@ -157,9 +157,14 @@ class Groups:
         assert operator.terms is not None
         terms = operator.terms + (Value(0, "number"),) * len(distinct)
         marked = (*columns, *(Column(f"·where {i}", "number") for i in range(len(distinct) + len(marks))))
+        # What is computed is computed of the rows that count: of the others it need not have a value.
+        mark_of = {places[name]: at - len(terms) for name, at in wheres.items() if name in places}
+        marked_by = tuple(-1 if isinstance(term, Var) else mark_of.get(i, -1) for i, term in enumerate(terms))
         parts = []
         if of_stream:
-            parts.append(stream._made(Map(operator.names, (), terms, operator.text, tuple(marks)), marked))
+            shown = ", ".join(f"{name} = {aggregate}" for name, aggregate in linear.items()) or operator.text
+            operands = Map(operator.names, (), terms, shown, tuple(marks), marked_by)
+            parts.append(stream._made(operands, marked))
         if distinct:
             parts.append(self._different(distinct, columns, len(marks), marked))
         rows = parts[0] if len(parts) == 1 else parts[0]._made(Plus(), marked, parts[1])
@@ -222,8 +227,8 @@ class Groups:
         held = (*first._node.columns[:k], Column(VALUE, "number"), Column(WHICH, "number"))
         rows = (first._made(Plus(), held, *more) if more else first).distinct()
         terms: list[Term] = [Var(column.name, column.type) for column in held[:k]]
-        terms += [Value(0.0 if column.type == "float" else 0, column.type) for column in columns[k:]]
-        terms += [Value(0, "number")] * others
+        # No row of these is one that an operand is for: any code will do for it, of every type.
+        terms += [Value(0, "number")] * (len(columns) - k + others)
         marks = tuple((Compare("=", Var(WHICH, "number"), Value(i, "number")),) for i in range(len(distinct)))
         names, text = tuple(column.name for column in held), ", ".join(f"{n} = {a}" for n, a in distinct.items())
         counted = rows._made(Map(names, (), tuple(terms), text, marks), marked)
@@ -302,7 +307,11 @@ class Groups:
         columns = self._stream._node.columns
         value = checked_value(fill, columns[place])
         function = Neighbour(
-            self._ranking(by), place, offset * way, Value(value, columns[place].type), symbol=f"{symbol} {column}"
+            self._ranking(by),
+            place,
+            offset * way,
+            Value(value, columns[place].type),
+            symbol=f"{symbol} {column}",
         )
         return self._stream._made(ByKey(function), (*columns, Column(name, columns[place].type)))
 

@@ -1,14 +1,17 @@
 """Groups that have a row and groups that have none, and rows that are given for columns that admit null.
 
-Catches: a mean of no rows that stops the circuit, where min and max leave the group out.
+Catches: a mean of no rows that stops the circuit, where min and max leave the group out; an operand that is computed
+for rows that do not count.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from lftj import streams
-from lftj.errors import DataError
+from lftj.errors import DataError, EvaluationError
 from lftj.streams.group_by import GroupAggregate
 
 
@@ -70,3 +73,27 @@ def test_the_copies_of_a_row_are_one_place_of_lag_and_lead_and_several_of_top() 
     assert dict(found["lead"]) == {(1, 5, 9): 2, (1, 9, 0): 1}
     assert dict(found["lag"]) == {(1, 5, 0): 2, (1, 9, 5): 1}
     assert dict(found["top"]) == {(1, 5): 2}
+
+
+@pytest.mark.parametrize(
+    ("op", "value"), [("count", 3), ("sum", 8), ("mean", 8 / 3), ("min", 1), ("max", 6), ("count_distinct", 2)]
+)
+def test_an_operand_has_a_value_for_the_rows_that_count(op: str, value: float) -> None:
+    """A sum, a count or a mean was refused for a row without a value that its `where` leaves out."""
+    where = "v != 0, 6 / v > 0"
+    aggregate = streams.count(where=where) if op == "count" else getattr(streams, op)("6 / v", where=where)
+    rows = [(1, 6), (1, 6), (1, 1), (1, 0), (1, -2), (2, 0)]
+    for found in stepped(rows, x=aggregate, n=streams.count()):
+        assert found[1, value, 5] == 1
+
+
+def test_an_operand_without_a_value_for_a_row_that_counts_is_refused() -> None:
+    with pytest.raises(EvaluationError, match="`x = sum 6 / v where v < 5` has no value for some row"):
+        stepped([(1, 6), (1, 0)], x=streams.sum("6 / v", where="v < 5"))
+
+
+def test_different_values_are_counted_beside_a_sum_of_durations() -> None:
+    hour = dt.timedelta(hours=1)
+    made = {"n": streams.count_distinct("v"), "sum": streams.sum("v")}
+    for found in stepped([(1, hour), (1, hour), (1, 2 * hour)], dt.timedelta, **made):
+        assert found == {(1, 2, 4 * hour): 1}
