@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 Times = npt.NDArray[np.int64]
 
 
-def clamped(time: int) -> int:
-    """The nearest time that a column holds."""
-    return max(KEY_MIN, min(KEY_MAX, time))
+def clamped(number: int) -> int:
+    """The nearest number that a column holds."""
+    return max(KEY_MIN, min(KEY_MAX, number))
 
 
 def shifted(times: Times, by: int) -> Times:

@@ -23,6 +23,7 @@ from lftj.errors import DataError
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
+from lftj.streams.clocks import clamped
 from lftj.streams.expressions import Map, check_names, checked_value, conditions_of, mapped
 from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus, Project
@@ -215,12 +216,13 @@ class Groups:
         One set of rows (group..., code of the value, which count) holds them all.
         """
         streams, k = [], len(self._keys)
-        for i, aggregate in enumerate(distinct.values()):
+        for i, (name, aggregate) in enumerate(distinct.items()):
             assert aggregate.of is not None
             stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
             operator, own = mapped(
                 stream._node.columns, {**dict.fromkeys(self._keys), VALUE: aggregate.of, WHICH: str(i)}
             )
+            _no_null(name, own[k].type)
             streams.append(stream._made(operator, own))
         first, *more = streams
         # Values of all types are compared as codes, as which alone they are in the set.
@@ -260,7 +262,7 @@ class Groups:
                 f"{k!r} is no number of rows", why="the first k rows are asked for", remedy="give an integer from 1"
             )
         columns = self._stream._node.columns
-        top = TopK(self._ranking(by), k, numbered=number is not None, symbol=f"top {k}")
+        top = TopK(self._ranking(by), clamped(k), numbered=number is not None, symbol=f"top {k}")
         return self._stream._made(ByKey(top), columns if number is None else (*columns, Column(number, "number")))
 
     def first(self, by: str | tuple[str, ...] | list[str]) -> Stream:
@@ -309,7 +311,7 @@ class Groups:
         function = Neighbour(
             self._ranking(by),
             place,
-            offset * way,
+            clamped(offset * way),
             Value(value, columns[place].type),
             symbol=f"{symbol} {column}",
         )
@@ -320,8 +322,10 @@ class Groups:
         if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
             raise refused("by", by, "it names the columns that order rows", 'give "price", "-price" or ["a", "-b"]')
         places = self._stream._places([name.removeprefix("-") for name in names])
-        order = tuple((place, name.startswith("-")) for place, name in zip(places, names, strict=True))
-        return Ranking(self._stream._places(self._keys), order, self._stream._node.columns)
+        order: dict[int, bool] = {}
+        for place, name in zip(places, names, strict=True):
+            order.setdefault(place, name.startswith("-"))  # rows equal in a column are not ordered by it again
+        return Ranking(self._stream._places(self._keys), tuple(order.items()), self._stream._node.columns)
 
 
 __all__ = ["GroupAggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]

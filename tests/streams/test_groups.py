@@ -1,7 +1,7 @@
 """Groups that have a row and groups that have none, and rows that are given for columns that admit null.
 
 Catches: a mean of no rows that stops the circuit, where min and max leave the group out; an operand that is computed
-for rows that do not count.
+for rows that do not count; an order that names a column twice.
 """
 
 from __future__ import annotations
@@ -97,3 +97,35 @@ def test_different_values_are_counted_beside_a_sum_of_durations() -> None:
     made = {"n": streams.count_distinct("v"), "sum": streams.sum("v")}
     for found in stepped([(1, hour), (1, hour), (1, 2 * hour)], dt.timedelta, **made):
         assert found == {(1, 2, 4 * hour): 1}
+
+
+def test_null_is_no_value_that_is_counted() -> None:
+    values = streams.Circuit("c").input("s", k=int, v="number?").group_by("k")
+    with pytest.raises(DataError, match="column `n`: what is folded may be null"):
+        values.aggregate(n=streams.count_distinct("v"))
+
+
+@pytest.mark.parametrize("by", [("v", "v"), ("v", "-v"), ["v", "k", "-v"]])
+def test_an_order_may_name_a_column_again(by: object) -> None:
+    """The rows had a column more than the stream, and could not be shown."""
+    circuit = streams.Circuit("c")
+    groups = circuit.input("s", k=int, v=int).group_by("k")
+    circuit.output("top", groups.top(1, by))
+    circuit.output("lag", groups.lag("v", by, fill=0))
+    for one in (circuit, circuit.incremental()):
+        found = one.step({"s": [(1, 5), (1, 9)]})
+        assert dict(found["top"]) == {(1, 5): 1}
+        assert dict(found["lag"]) == {(1, 5, 0): 1, (1, 9, 5): 1}
+
+
+@pytest.mark.parametrize("far", [2**63, 2**70])
+def test_places_beyond_64_bits_are_beyond_all_rows(far: int) -> None:
+    circuit = streams.Circuit("c")
+    groups = circuit.input("s", k=int, v=int).group_by("k")
+    circuit.output("top", groups.top(far, "v"))
+    circuit.output("lag", groups.lag("v", "v", fill=0, offset=far))
+    circuit.output("lead", groups.lead("v", "v", fill=0, offset=far))
+    for one in (circuit, circuit.incremental()):
+        found = one.step({"s": [(1, 5), (1, 9)]})
+        assert dict(found["top"]) == {(1, 5): 1, (1, 9): 1}
+        assert dict(found["lag"]) == dict(found["lead"]) == {(1, 5, 0): 1, (1, 9, 0): 1}
