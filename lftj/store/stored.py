@@ -368,9 +368,9 @@ class StoredRelation:
 
         Of a bag they may be without the number of copies, of which each is one then.
         """
+        if not count:
+            return self.facts
         if self.schema.bag:
-            if not count:
-                return self.facts
             batch = of_bag(self.schema, Batch(rows, count, INSERT))
             if count < SMALL_PART * len(self.facts):
                 return applied(self.facts, [batch])[0]

@@ -226,6 +226,18 @@ def test_a_load_and_a_commit_are_two_ticks() -> None:
     assert "a commit was made" in tx.stats["heads"]["last"]["why"]
 
 
+def test_a_load_of_no_rows_is_no_tick() -> None:
+    """Into a relation without rows it was one."""
+    db = lftj.Database(".decl e(a:number)")
+    db.attach(late())
+    for change in (lambda tx: tx.insert("e", [(1,)]), lambda tx: tx.erase("e", [(1,)])):
+        with db.transaction() as tx:
+            change(tx)
+        before = list(db["last"]), list(db["left"])
+        db.load("e", [])
+        assert (list(db["last"]), list(db["left"])) == before
+
+
 def test_a_commit_is_no_work_for_a_circuit_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that only passes changes on is at rest always, one with delays when these have passed."""
     db, ticks = attached(), list[Graph]()
