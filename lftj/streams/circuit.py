@@ -417,16 +417,19 @@ class NestedCircuit(Loops):
             function("condition", condition, "x")
         node = start._node
         loop = Stream(self._graph, self._graph.add(Loop("while"), [], node.columns, span=here()))
-        before = loop.delay()
-        following = step(before)
-        before._compatible(following)
-        # Nothing is computed of the x before the first; then x stays as it is once the condition does not hold.
+        before = current = loop.delay()
+        # Nothing is computed of the x before the first, nor of one for which the condition does not hold: it stays.
         goes_on = Stream(self._graph, self._graph.add(Constant(((),), ()), [], (), span=here())).delay()
+        following = self.delta0(start)
         if condition is not None:
             holds = condition(before)
             before._same_circuit(holds)
             goes_on = goes_on.semijoin(holds, on=[])
-        self.connect(loop, self.delta0(start) + before + (following - before).semijoin(goes_on, on=[]))
+            current = before.semijoin(goes_on, on=[])
+            following = following + (before - current)
+        made = step(current)
+        before._compatible(made)
+        self.connect(loop, following + made.semijoin(goes_on, on=[]))
         return loop
 
     def definite_integral(self, stream: Stream) -> Stream:

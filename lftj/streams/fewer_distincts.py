@@ -107,7 +107,7 @@ def _is_total_filter(node: Node) -> bool:
 
 def _sunk(graph: Graph) -> Graph:
     """A copy in which each `distinct` that only a filter reads comes after it (proposition 4.5)."""
-    made, of = Graph(), dict[int, Node]()
+    made, of = Graph(nested=graph.nested), dict[int, Node]()
     for node in graph.nodes:
         of[node.number] = made.add(node.operator, [], node.columns, why=node.why, span=node.span)
         of[node.number].name = node.name

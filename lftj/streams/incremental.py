@@ -79,7 +79,7 @@ class Rewriter:
     """Makes the nodes of the incremental version: `of` maps a node's number to the node of its changes."""
 
     def __init__(self, graph: Graph, *, clocks: int, nested: bool = False) -> None:
-        self.graph, self.made, self.clocks, self.nested = graph, Graph(), clocks, nested
+        self.graph, self.made, self.clocks, self.nested = graph, Graph(nested=nested), clocks, nested
         self.of: dict[int, Node] = {}
         self._integrals: dict[tuple[int, Order], Node] = {}
         self._delays: dict[int, Node] = {}

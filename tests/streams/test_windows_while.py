@@ -1,7 +1,8 @@
 """While queries: `x := start; while (condition) x := step(x)`, against a loop in Python.
 
-Catches: a step that is taken though the condition does not hold, values of earlier runs that linger, a function of
-nothing that comes in before the first value, inputs of a nested circuit that change places when one is not read.
+Catches: a step that is taken, or computed, though the condition does not hold, values of earlier runs that linger, a
+function of nothing that comes in before the first value, inputs of a nested circuit that change places when one is not
+read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj import streams
-from lftj.errors import DataError
+from lftj.errors import DataError, EvaluationError
 from lftj.streams.nested import NoFixpointError
 from tests.streams import histories as h
 
@@ -102,6 +103,22 @@ def test_a_condition_ends_what_would_go_on_for_ever() -> None:
     assert dict(moved) == {(1536,): -1, (5000,): 1}
     with pytest.raises(NoFixpointError, match="`doubling` did not come to rest in 20 ticks"):
         doubling(condition=False).step({"start": [(3,)]})
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_the_step_is_not_computed_of_an_x_that_stays(changes: bool) -> None:
+    """It was refused for the x that ends the loop, which has no next one."""
+    c = streams.Circuit()
+    start = c.input("start", v=int)
+    with c.nested("down") as inner:
+        x = inner.iterate(start, lambda x: x.map(v="100 / v - 1"), condition=lambda x: x.filter("v != 0"))
+        c.output("x", inner.leave(x))
+    made = c.incremental() if changes else c
+    assert dict(made.step({"start": [(100,)]})["x"]) == {(0,): 1}
+    with pytest.raises(EvaluationError, match=r"^output `x`: `v = 100 / v - 1` has no value"):
+        made.step({"start": [(0,), (4,)]})
+    back = made.step({"start": streams.zset([(100,)], [-1])} if changes else {})
+    assert dict(back["x"]) == ({(0,): -1} if changes else {})
 
 
 def test_the_start_is_a_stream_outside() -> None:
