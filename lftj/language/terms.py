@@ -538,9 +538,14 @@ class _Aggregate:
 agg = _Aggregates()
 
 
+def has_form_of_name(name: str) -> bool:
+    """Whether a text has the form of a name in rule text; it may be a reserved word."""
+    return _NAME.fullmatch(name) is not None
+
+
 def check_name(name: object, what: str, reserved: Iterable[str] = RESERVED) -> str:
     """The name, if it can be written in rule text; BuilderError if not."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not has_form_of_name(name):
         fail(
             f"{name!r} cannot name a {what}",
             why="the program can be written as rule text, where a name has a form",

@@ -22,6 +22,7 @@ from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.language.null import not_admitted
 from lftj.language.parse import parse_query
+from lftj.language.terms import has_form_of_name
 from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Column, Schema
@@ -33,7 +34,6 @@ ROW = "row"
 RESULT = "result_of_"
 # The place of mistakes.
 WRITTEN = "<expression>"
-_WEIGHT = "·weight"
 _UNBOUND = re.compile(r"variable `(.+)` is not bound by any atom")
 
 
@@ -90,13 +90,14 @@ class Map(Operator):
         if not len(zset):
             return ZSet.zero(width)
         named = dict(zip(self.names, zset.rows, strict=True))
-        columns = TextColumns({**named, _WEIGHT: zset.weights}, len(zset), room.symbols)
+        columns = TextColumns(named, len(zset), room.symbols)
         kept, wrong = columns.met(self.conditions)
         undefined = bool(wrong.any())
         columns.take(kept)
+        weights = zset.weights[kept]
         if self.terms is None:
             rows = np.array([columns.columns[name] for name in self.names]).reshape(width, columns.count)
-            made = ZSet(rows, columns.columns[_WEIGHT], normal=zset.is_normal)
+            made = ZSet(rows, weights, normal=zset.is_normal)
         else:
             defined, marks = np.ones(columns.count, np.bool_), []
             for conditions in self.marks:
@@ -111,7 +112,7 @@ class Map(Operator):
             defined &= columns.defined
             undefined = undefined or not bool(defined.all())
             rows = np.array(found, np.int64).reshape(width, columns.count)
-            made = ZSet(rows, columns.columns[_WEIGHT]).kept(defined)
+            made = ZSet(rows, weights).kept(defined)
         if not undefined or self.lenient:
             return made
         if not zset.is_normal:
@@ -224,7 +225,9 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
     `results`: the variables that `text` gives values to.
     """
     names = tuple(column.name for column in columns)
-    shown = [name if name not in (*RESERVED, *RESERVED_VARIABLES) else "_" for name in names]
+    # A column whose name is none of a variable is there, and cannot be named in an expression.
+    reserved = (*RESERVED, *RESERVED_VARIABLES)
+    shown = [name if has_form_of_name(name) and name not in reserved else "_" for name in names]
     row = f"{ROW}({', '.join(shown)})"
     try:
         return check_query(f"{row}, {text}" if text else row, {ROW: Schema(ROW, columns)}), names

@@ -77,6 +77,19 @@ def test_any_name_of_a_group_and_of_its_aggregates(name: str) -> None:
     assert step(lambda a: a.map(s=f"{name} + 1", t="v"), k=name) == {(2, 10): 1, (2, 20): 1, (3, 30): 1}
 
 
+@pytest.mark.parametrize("name", ["first name", "größe", "a-b", "1st", "", "·weight", '"', "x), y("])
+def test_a_column_that_no_expression_can_name_is_there(name: str) -> None:
+    """Filters on other columns ended in a syntax error, and one of the name of our weights held these."""
+    expected = {(1, 20): 1, (2, 30): 1}
+    assert step(lambda a: a.filter("v > 10"), k=name) == expected
+    assert step(lambda a: a.map(name, w="v + 1"), k=name) == {(1, 11): 1, (1, 21): 1, (2, 31): 1}
+    assert step(lambda a: a.group_by(name).aggregate(n=streams.count(where="v > 10")), k=name) == {(1, 1): 1, (2, 1): 1}
+    none = {(1, 10, 0): 1, (1, 20, 0): 1, (2, 30, 0): 1}
+    other = {name: "v", "v": "w"}
+    found = step(lambda a: a.left_join(a.rename(**other).filter("v > 5"), on={"v": "v"}, fill={"w": 0}), k=name)
+    assert found == none
+
+
 def test_names_can_be_exchanged() -> None:
     assert step(lambda a: a.rename(k="v", v="k").filter("k > 15")) == {(1, 20): 1, (2, 30): 1}
 
