@@ -80,7 +80,7 @@ class ApplyFunction(Operator):
             if size != len(weights):
                 raise self._shape(f"gave {max(size, 0)} values of `{column.name}` for {len(weights)} rows")
         named = {column.name: array for column, array in zip(self.made, columns, strict=True)}
-        loaded = read(named, Schema(self._name(), self.made), symbols)
+        loaded = read(named, Schema(self._name(), self.made), symbols, apart=False)
         return ZSet(np.vstack([rows, *loaded.columns]), weights), None
 
     def _of_rows(self, given: Any, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -102,3 +102,15 @@ def test_what_makes_no_sense_is_refused_when_it_is_written():
     ):
         with pytest.raises(lftj.Error):
             build()
+
+
+def test_values_of_another_type_are_refused_without_advice_for_loads():
+    """It said to keep the good rows with `on_error=`, which no step has."""
+    circuit = circuit_of(lambda x: x.apply(lambda a: [None, 1], "a", y=int))
+    with pytest.raises(lftj.DataError) as caught:
+        circuit.step({"x": [(1, "", 0.0), (2, "", 0.0)]})
+    assert str(caught.value) == (
+        "dict, row 0 (from 0): 1 bad row: column `y` of `<lambda>`: null is no value\n"
+        "  why: a column of type number holds no nulls\n"
+        "  do: declare the column `number?`, drop the rows without a value or fill them in"
+    )
