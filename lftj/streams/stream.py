@@ -240,12 +240,15 @@ class Stream:
         return self - self.semijoin(other, on)
 
     def left_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
-        """The join, and the rows of this stream that match none, with `fill` for the other's columns by name."""
+        """The join, and the rows of this stream that match none, with `fill` for the other's columns by name.
+
+        Columns that it does not name are null, if they admit it.
+        """
         joined = self.join(other, on)
         return joined + self._filled(self.antijoin(other, on), joined, {}, fill)
 
     def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
-        """The join, and the rows of either stream that match none, with `fill` for the other's columns by name.
+        """The join, and the rows of either stream that match none, with `fill` for the other's columns as `left_join`.
 
         Keys of both go to one column, which has room for the decimals of both and admits null where one does. The value
         whose code is null there is an error.
@@ -267,6 +270,7 @@ class Stream:
     def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:
         """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
         mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
+        like._places(list(fill))
         known = rows.columns
         terms: list[Term] = []
         conditions: list[Compare] = []
@@ -277,13 +281,13 @@ class Stream:
                 if is_nullable(column.type) and known[own] in FULL:
                     conditions.append(admitted(Var(own, known[own])))
                 continue
-            if column.name not in fill:
+            if column.name not in fill and not is_nullable(column.type):
                 raise DataError(
                     f"a row without a match has no value for `{column.name}`",
-                    why="columns hold no nulls",
+                    why=f"null is none of the values of {column.type}",
                     remedy=f'say what stands for it: `fill={{"{column.name}": ...}}`',
                 )
-            terms.append(Value(checked_value(fill[column.name], column), column.type))
+            terms.append(Value(checked_value(fill.get(column.name), column), column.type))
         text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
         return rows._made(Map(tuple(known), tuple(conditions), tuple(terms), text), like._node.columns)
 

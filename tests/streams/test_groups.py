@@ -129,3 +129,16 @@ def test_places_beyond_64_bits_are_beyond_all_rows(far: int) -> None:
         found = one.step({"s": [(1, 5), (1, 9)]})
         assert dict(found["top"]) == {(1, 5): 1, (1, 9): 1}
         assert dict(found["lag"]) == dict(found["lead"]) == {(1, 5, 0): 1, (1, 9, 0): 1}
+
+
+def test_a_row_without_a_match_has_null_where_nothing_fills_a_column_that_admits_it() -> None:
+    circuit = streams.Circuit("c")
+    left, right = circuit.input("l", k=int, v="date?"), circuit.input("r", k=int, w="symbol?", x=int)
+    circuit.output("left", left.left_join(right, on="k", fill={"x": 0}))
+    circuit.output("full", left.full_join(right, on="k", fill={"x": 0}))
+    given = {"l": [(1, None), (2, dt.date(2024, 5, 31))], "r": [(2, "a", 5), (3, "b", 6)]}
+    both = {(1, None, None, 0): 1, (2, dt.date(2024, 5, 31), "a", 5): 1}
+    for one in (circuit, circuit.incremental()):
+        found = one.step(given)
+        assert dict(found["left"]) == both
+        assert dict(found["full"]) == {**both, (3, None, "b", 6): 1}

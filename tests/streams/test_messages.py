@@ -207,9 +207,13 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: bid.left_join(item, on="item", fill={}),
         (
             "a row without a match has no value for `name`\n"
-            "  why: columns hold no nulls\n"
+            "  why: null is none of the values of symbol\n"
             '  do: say what stands for it: `fill={"name": ...}`'
         ),
+    ),
+    "a fill of no column": (
+        lambda c, bid, item: bid.left_join(item, on="item", fill={"names": "", "name": ""}),
+        ("the stream has no column 'names'\n  why: its columns are item, price, name\n  do: did you mean `name`?"),
     ),
     "a fill of another type": (
         lambda c, bid, item: bid.left_join(item, on="item", fill={"name": 5}),
