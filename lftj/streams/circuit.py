@@ -288,9 +288,11 @@ class Circuit(Loops, NotPickled):
         self, sources: Mapping[str, Any], *, rows: int = ROWS
     ) -> AsyncIterator[dict[str, WeightedRows]]:
         """`run`, over sources that may be asynchronous iterators of batches. Steps run in a thread."""
+        named = by_input("sources", sources)
+        self._check_inputs(named)
         started = {
             name: source if hasattr(source, "__aiter__") else self._batches(name, source, rows, follow=False)
-            for name, source in sources.items()
+            for name, source in named.items()
         }
         async for given in ticks_async(started):
             yield await asyncio.to_thread(self._step, given)

@@ -167,6 +167,22 @@ def test_asynchronous_sources() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sources", "message"),
+    [(5, "`sources` cannot be 5"), ({"bids": 1}, "the circuit has no input 'bids'")],
+)
+def test_what_an_asynchronous_run_cannot_read_is_refused_as_in_any_run(sources: Any, message: str) -> None:
+    """It ended in an AttributeError."""
+
+    async def all_steps() -> list[Any]:
+        return [deltas async for deltas in circuit().run_async(sources)]
+
+    with pytest.raises(lftj.Error, match=message):
+        asyncio.run(all_steps())
+    with pytest.raises(lftj.Error, match=message):
+        list(circuit().run(sources))
+
+
+@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         (
