@@ -19,7 +19,8 @@ import asyncio
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
@@ -54,6 +55,18 @@ from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from scantree.locks import Lock
 from scantree.memory import Arena, ArenaFullError
+
+T = TypeVar("T")
+
+
+class Made(NamedTuple):
+    """A step that is made, and not published: of the values `given`, from the states `before` to those `following`."""
+
+    given: dict[str, ZSet]
+    before: dict[int, Any] | None
+    following: dict[int, Any]
+    outputs: dict[str, WeightedRows]
+    touched: int
 
 
 def by_input(name: str, value: object) -> Mapping[str, Any]:
@@ -218,6 +231,15 @@ class Circuit(Loops, NotPickled):
         return made
 
     def _step(self, inputs: Mapping[str, Any] | None) -> dict[str, WeightedRows]:
+        def step() -> dict[str, WeightedRows]:
+            values = self._published(self._made_of(inputs))
+            assert values is not None, "no other step is made meanwhile"
+            return values
+
+        return self._alone(step)
+
+    def _alone(self, work: Callable[[], T]) -> T:
+        """What `work` gives, while no other step is at work: those of other threads wait, one inside is refused."""
         with self._lock:
             if self._stepping:
                 raise TransactionError(
@@ -227,16 +249,19 @@ class Circuit(Loops, NotPickled):
                 )
             try:
                 self._stepping = True
-                return self._stepped(inputs)
+                return work()
             finally:
                 self._stepping = False
 
-    def _stepped(self, inputs: Mapping[str, Any] | None) -> dict[str, WeightedRows]:
-        graph = self._graph
-        given = self._given(inputs)
+    def _made_of(self, inputs: Mapping[str, Any] | None) -> Made:
+        return self._made(self._given(inputs))
+
+    def _made(self, given: dict[str, ZSet]) -> Made:
+        """A step, which changes nothing before it is published."""
+        graph, before = self._graph, self._states
         touched = self._room.arena.touched
         try:
-            states = graph.start(self._room) if self._states is None else self._states
+            states = graph.start(self._room) if before is None else before
             with self._progress.step(f"stepping {self.name}"):
                 values, following = graph.tick(states, given, Tick((self._ticks,), self._room))
         except ArenaFullError as full:
@@ -245,13 +270,24 @@ class Circuit(Loops, NotPickled):
                 why="the step was not made; the circuit is as it was before",
                 remedy="raise `memory_limit=` of the circuit, or give smaller batches",
             ) from None
-        made = {
+        outputs = {
             name: WeightedRows(Schema(name, node.columns), zset_of(values[node.number]), self._room.symbols)
             for name, node in graph.outputs.items()
         }
-        self._states, self._ticks = following, self._ticks + 1
-        self.rows_touched = self._room.arena.touched - touched
-        return made
+        return Made(given, before, following, outputs, self._room.arena.touched - touched)
+
+    def _published(self, made: Made) -> dict[str, WeightedRows] | None:
+        """The values of the outputs at a step, which takes effect; None if another step was made, or is at work."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            if self._states is not made.before:
+                return None
+            self._states, self._ticks = made.following, self._ticks + 1
+            self.rows_touched = made.touched
+            return made.outputs
+        finally:
+            self._lock.release()
 
     def value(self, name: str) -> WeightedRows:
         """All rows of an output now: the sum of its changes so far. Any thread may ask while another steps.
@@ -287,7 +323,10 @@ class Circuit(Loops, NotPickled):
     async def run_async(
         self, sources: Mapping[str, Any], *, rows: int = ROWS
     ) -> AsyncIterator[dict[str, WeightedRows]]:
-        """`run`, over sources that may be asynchronous iterators of batches. Steps run in a thread."""
+        """`run`, over sources that may be asynchronous iterators of batches. Steps are computed in a thread.
+
+        A task that is cancelled meanwhile leaves the circuit as it was.
+        """
         named = by_input("sources", sources)
         self._check_inputs(named)
         started = {
@@ -295,7 +334,17 @@ class Circuit(Loops, NotPickled):
             for name, source in named.items()
         }
         async for given in ticks_async(started):
-            yield await asyncio.to_thread(self._step, given)
+            yield await self._step_beside(given)
+
+    async def _step_beside(self, inputs: Mapping[str, Any]) -> dict[str, WeightedRows]:
+        """A step that is computed in a thread, and published in that of the loop, between two tasks.
+
+        So it takes effect only where what it gives arrives, in a task that was not cancelled.
+        """
+        made = await asyncio.to_thread(self._alone, partial(self._made_of, inputs))
+        while (values := self._published(made)) is None:
+            made = await asyncio.to_thread(self._alone, partial(self._made, made.given))
+        return values
 
     def _batches(self, name: str, source: Any, rows: int, follow: bool) -> Iterator[Any]:
         self._check_inputs([name])

@@ -166,6 +166,61 @@ def test_asynchronous_sources() -> None:
     assert totals(steps)["all"] == wanted(clean=False)
 
 
+def test_a_step_of_a_task_that_is_cancelled_is_not_made() -> None:
+    """It was made nevertheless, and nobody got what it gave."""
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(column: Any) -> Any:
+        begun.set()
+        assert go.wait(10)
+        return column
+
+    made = streams.Circuit()
+    made.output("o", made.input("a", k=int).apply(slow, "k", z=int), whole=True)
+    run = made.incremental()
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(anext(run.run_async({"a": [[(1,)], [(2,)]]})))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go.set()
+
+    asyncio.run(cancelled())
+    assert not run.value("o")
+    assert run.step({"a": [(1,)]})["o"] == {(1, 1): 1}
+
+
+def test_a_step_beside_another_one_is_made_again_after_it() -> None:
+    made = streams.Circuit()
+    total = made.input("a", k=int).group_by().aggregate(n=streams.count())
+    calls: list[int] = []
+
+    def other(column: Any) -> Any:
+        calls.append(len(calls))
+        return column
+
+    made.output("n", total.apply(other, "n", z=int))
+    run = made.incremental()
+
+    async def beside() -> Any:
+        publish = run._published
+
+        def after_another(found: Any) -> Any:
+            run._published = publish  # type: ignore[method-assign]
+            run.step({"a": [(1,)]})
+            return publish(found)
+
+        run._published = after_another  # type: ignore[method-assign]
+        batches = iter([iter([(2,), (3,)])])
+        return [deltas["n"] async for deltas in run.run_async({"a": batches})]
+
+    assert asyncio.run(beside()) == [{(1, 1): -1, (3, 3): 1}]
+    assert len(calls) == 3
+
+
 @pytest.mark.parametrize(
     ("sources", "message"),
     [(5, "`sources` cannot be 5"), ({"bids": 1}, "the circuit has no input 'bids'")],
