@@ -110,13 +110,18 @@ def _of_arrow(source: Any, types: Types, rows: int) -> Iterator[pa.Table]:
     count = 0
     for batch in reader:
         for lo in range(0, len(batch), rows):
-            waiting.append(batch.slice(lo, rows).select(names))
+            waiting.append(_sliced(batch, lo, rows).select(names))
             count += len(waiting[-1])
             if count >= rows:
                 yield pa.Table.from_batches(waiting)
                 waiting, count = [], 0
     if count:
         yield pa.Table.from_batches(waiting)
+
+
+def _sliced(table: pa.Table | pa.RecordBatch, lo: int, rows: int) -> Any:
+    """At most so many rows from one on. Of a table without columns Arrow gives more than there are, if asked for."""
+    return table.slice(lo, min(rows, len(table) - lo))
 
 
 def _of_file(path: Path, name: str, types: Types, rows: int, follow: bool) -> Iterator[Any]:
@@ -204,7 +209,7 @@ def _of_text(path: Path, reader: TextRows, rows: int, follow: bool) -> Iterator[
             if whole:
                 table = reader.table(whole)
                 for lo in range(0, len(table), rows):
-                    yield table.slice(lo, rows)
+                    yield _sliced(table, lo, rows)
             if ended:
                 if not follow:
                     return

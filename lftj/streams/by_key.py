@@ -91,9 +91,11 @@ class ByKey(Operator):
             zset = zset.kept(zset.weights > 0)
         if not len(zset):
             return ZSet.zero(self.function.width)
-        keys = np.stack([~zset.rows[c] if descending else zset.rows[c] for c, descending in self.function.order])
-        order, _ = sorting(keys)
-        ordered = ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
+        ordered = zset
+        if len(zset.rows):  # else there is one row at most
+            keys = np.stack([~zset.rows[c] if descending else zset.rows[c] for c, descending in self.function.order])
+            order, _ = sorting(keys)
+            ordered = ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
         return self.function.made(ordered, starts_of(ordered.rows[list(self.key)]), room)
 
     def changes(self) -> tuple[Operator, Order]:

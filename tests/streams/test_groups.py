@@ -142,3 +142,14 @@ def test_a_row_without_a_match_has_null_where_nothing_fills_a_column_that_admits
         found = one.step(given)
         assert dict(found["left"]) == both
         assert dict(found["full"]) == {**both, (3, None, "b", 6): 1}
+
+
+def test_the_first_rows_of_a_stream_without_columns() -> None:
+    """Of whole values it ended in a ValueError of numpy."""
+    circuit = streams.Circuit("c")
+    rows = circuit.input("s", k=int).select().group_by()
+    circuit.output("top", rows.top(2, ()))
+    circuit.output("first", rows.first(()))
+    for one in (circuit, circuit.incremental()):
+        found = one.step({"s": [(1,), (2,), (2,)]})
+        assert (dict(found["top"]), dict(found["first"])) == ({(): 2}, {(): 1})

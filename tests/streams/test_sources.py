@@ -166,6 +166,17 @@ def test_asynchronous_sources() -> None:
     assert totals(steps)["all"] == wanted(clean=False)
 
 
+@pytest.mark.parametrize(("name", "content"), [("row.ndjson", "{}\n{}\n{}\n"), ("row.csv", "()\n()\n()\n")])
+def test_rows_without_columns_are_as_many_as_there_are(tmp_path: Path, name: str, content: str) -> None:
+    """They were as many as a batch may have."""
+    made = streams.Circuit()
+    made.output("o", made.input("row"))
+    (tmp_path / name).write_text(content)
+    for rows, found in ((10, [3]), (2, [2, 1])):
+        steps = made.incremental().run({"row": tmp_path / name}, rows=rows)
+        assert [dict(step["o"]) for step in steps] == [{(): n} for n in found]
+
+
 def test_a_step_of_a_task_that_is_cancelled_is_not_made() -> None:
     """It was made nevertheless, and nobody got what it gave."""
     begun, go = threading.Event(), threading.Event()
