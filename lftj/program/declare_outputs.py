@@ -49,4 +49,4 @@ def declared(
         clauses.append(Clause(name, head, atoms, (), text=text, rule=rule, aggregate=aggregate))
         made[name] = new(Schema(name, columns))
     strata = state.strata.extended(clauses, (*state.strata.order, *outputs))
-    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale(reads)
+    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale(outputs)

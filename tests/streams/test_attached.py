@@ -226,6 +226,18 @@ def test_a_load_and_a_commit_are_two_ticks() -> None:
     assert "a commit was made" in tx.stats["heads"]["last"]["why"]
 
 
+def test_a_circuit_that_reads_nothing_has_its_facts() -> None:
+    """Its outputs stayed empty."""
+    db = lftj.Database()
+    db.attach(streams.from_rules("p(1). q(x) :- p(x)."))
+    assert (list(db["p"]), list(db["q"])) == ([(1,)], [(1,)])
+    db.rules("two(x + 1) :- q(x).")
+    with db.transaction() as tx:
+        pass
+    assert not tx.delta["q"].inserted
+    assert list(db["two"]) == [(2,)]
+
+
 def test_a_load_of_no_rows_is_no_tick() -> None:
     """Into a relation without rows it was one."""
     db = lftj.Database(".decl e(a:number)")
