@@ -226,9 +226,7 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
     """
     names = tuple(column.name for column in columns)
     # A column whose name is none of a variable is there, and cannot be named in an expression.
-    reserved = (*RESERVED, *RESERVED_VARIABLES)
-    shown = [name if has_form_of_name(name) and name not in reserved else "_" for name in names]
-    row = f"{ROW}({', '.join(shown)})"
+    row = f"{ROW}({', '.join(name if _can_be_named(name) else '_' for name in names)})"
     try:
         return check_query(f"{row}, {text}" if text else row, {ROW: Schema(ROW, columns)}), names
     except ProgramError as error:
@@ -243,11 +241,16 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
     raise ProgramError([_in_text(finding, len(row) + 2) for finding in findings])
 
 
+def _can_be_named(column: str) -> bool:
+    """Whether expressions can name a column: whether its name is one of a variable."""
+    return has_form_of_name(column) and column not in (*RESERVED, *RESERVED_VARIABLES)
+
+
 def _with_own_names(columns: Columns, made: Mapping[str, str | None]) -> Error | None:
     """What is wrong with expressions, told with the names that the user gave their columns, where these can be."""
     for name, text in made.items():
         try:
-            if name not in (*RESERVED, *RESERVED_VARIABLES):
+            if _can_be_named(name):
                 _checked(columns, f"{name} = {text}", (name,))
         except Error as error:
             return error
