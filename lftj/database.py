@@ -45,7 +45,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from lftj import arguments
-from lftj.durable.in_file import InFile
 from lftj.errors import DataWarning, ForkError, TransactionError
 from lftj.evaluate.empty_relations import check_constraints, constraints_of
 from lftj.evaluate.evaluator import Evaluator
@@ -72,8 +71,8 @@ from lftj.progress import Progress
 from lftj.results.listing import as_html, as_text
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
-from lftj.results.snapshot import Snapshot
 from lftj.results.transaction_delta import Deltas
+from lftj.snapshot import Moments
 from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
@@ -92,7 +91,7 @@ if TYPE_CHECKING:
     from lftj.streams.circuit import Circuit
 
 
-class Database(InFile):
+class Database(Moments):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
@@ -544,18 +543,6 @@ class Database(InFile):
         from lftj.results.event_stream import apply
 
         return apply(self, events, watch, timeout)
-
-    def snapshot(self) -> Snapshot:
-        """The database as it is now, for reading: it never changes, and any thread may read it.
-
-        Evaluates what is not up to date first.
-        """
-        state = self._state
-        if state.stale:
-            with self._lock:
-                self._refresh_all(None)
-                state = self._state
-        return Snapshot(self._evaluator, state)
 
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)

@@ -128,14 +128,14 @@ def test_methods() -> None:
 
 
 def test_methods_of_transactions_and_snapshots() -> None:
-    from lftj.results.snapshot import Snapshot
     from lftj.results.transaction_delta import Delta
+    from lftj.snapshot import Snapshot
     from lftj.transaction import Transaction
 
     changes = ["delta", "erase", "insert", "preview", "remove_rules", "rules", "sql", "stats", "upsert"]
     assert public(Transaction) == changes
     assert public(Delta) == sorted([*FORMS, "erased", "inserted"])
-    assert public(Snapshot) == ["prepare_query", "query"]
+    assert public(Snapshot) == ["prepare_query", "query", "sql"]
 
 
 def test_import_is_light() -> None:

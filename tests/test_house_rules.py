@@ -118,7 +118,7 @@ ROOMS = (
     ("results",),
     ("streams", "durable"),
     ("sql",),
-    ("transaction.py", "database.py"),
+    ("transaction.py", "snapshot.py", "database.py"),
     ("__init__.py",),
     ("demo",),
     ("cli",),

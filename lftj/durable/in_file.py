@@ -20,7 +20,6 @@ from lftj.maintain.refused_calls import inside_call
 from lftj.results.watching import Watched
 
 if TYPE_CHECKING:
-    import datetime as dt
     import weakref
 
     from lftj.durable.database_file import DatabaseFile
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from lftj.program.state import State
     from lftj.program.strata import Strata
     from lftj.results.commit_feed import CommitFeed
-    from lftj.results.snapshot import Snapshot
     from lftj.results.transaction_delta import Deltas
     from lftj.store.change import Change
     from lftj.values.symbols import SymbolTable
@@ -143,18 +141,6 @@ class InFile(Watched):
         from lftj.durable.refreshing import refreshed
 
         return refreshed(self, self._in_file("refresh"))
-
-    def at(self, when: int | dt.datetime) -> Snapshot:
-        """A snapshot of the database as it was after entry number `when` of the log, or at a time.
-
-        As far back as `retain=` keeps the log. Raises `DataError` for what is not kept.
-        """
-        from lftj.durable.history import as_of
-        from lftj.results.snapshot import Snapshot
-
-        then = as_of(self, self._in_file("at"), when)
-        then._refresh_all(None)
-        return Snapshot(then._evaluator, then._state)
 
     def branch(self) -> Self:
         """A writable copy in memory, to try things in: it shares all pages with this one, and costs a moment.

@@ -1,20 +1,21 @@
-"""Running a text of SQL: `Database.sql` and `Transaction.sql`, which import no parser before they are called."""
+"""Running a text of SQL: `Database.sql`, `Transaction.sql` and `Snapshot.sql`, which import no parser before a call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lftj import arguments
-from lftj.errors import MissingPackageError
+from lftj.errors import MissingPackageError, TransactionError
 from lftj.results.transaction_delta import Deltas
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from lftj.results.answers import Answers
     from lftj.sql.kept_statements import KeptStatement
     from lftj.sql.places import SqlText
     from lftj.sql.results import SqlResult
@@ -41,18 +42,42 @@ def run(
     if kept is not None and (answer := kept.asked(database, parameters, timeout)) is not None:
         return answer
     source, statements = statements_of(text, NAME, parameters)
-    from lftj.sql.one_off import asked
-    from lftj.sql.question import Question
     from lftj.sql.session import carry_out, is_query, options_for, without_brackets
 
     statements = without_brackets(statements)
     options = options_for(None, maintain, None, statements)
     if all(map(is_query, statements)):
-        return [asked(database, Question(statement, source), timeout) for statement in statements][-1]
+        return _asked(database, source, statements, timeout)
     with database.transaction(timeout=timeout) as tx:
         for statement in statements:
             result = carry_out(tx, statement, source, options)
     return tx.delta if result is None else result
+
+
+def ask(snapshot: Answers, text: str, parameters: Mapping[str, Any], timeout: float | None) -> SqlResult:
+    """The answer of the last query of a text, over what does not change."""
+    source, statements = statements_of(text, NAME, parameters)
+    from lftj.sql.session import is_query, without_brackets
+
+    statements = without_brackets(statements)
+    for statement in statements:
+        if not is_query(statement):
+            raise TransactionError(
+                f"`{statement.key}` over a snapshot",
+                where=str(source.span(statement)),
+                why="a snapshot is the database at one moment, and never changes",
+                remedy="run it by `db.sql`; `db.branch()` is a copy that can be changed",
+            )
+    return _asked(snapshot, source, statements, timeout)
+
+
+def _asked(
+    database: Answers, source: SqlText, statements: Sequence[exp.Expression], timeout: float | None
+) -> SqlResult:
+    from lftj.sql.one_off import asked
+    from lftj.sql.question import Question
+
+    return [asked(database, Question(statement, source), timeout) for statement in statements][-1]
 
 
 def run_in(transaction: Any, text: str, parameters: Mapping[str, Any]) -> SqlResult | None:

@@ -83,6 +83,35 @@ def test_rows_come_in_the_order_that_is_asked_for(shop: lftj.Database) -> None:
     assert [tuple(row) for row in shop.sql("select b from r order by a, b limit 2")] == [("a",), (None,)]
 
 
+def test_questions_about_one_moment(shop: lftj.Database) -> None:
+    snapshot = shop.snapshot()
+    before = [list(shop.sql(text)) for text in ("select count(*) from item", "select name from item order by name")]
+    shop.sql("delete from item where name = 'tea'")
+    asked = "begin; select 1; select count(*) from item; commit"
+    assert [list(snapshot.sql(asked)), list(snapshot.sql("select name from item order by name"))] == before
+    assert list(snapshot.sql("select name from item where name = $name", name="tea")) == [("tea",)]
+    assert list(shop.sql("select name from item where name = 'tea'")) == []
+
+
+@pytest.mark.parametrize("text", ["delete from item", "select 1; create table x (a int)", "truncate item"])
+def test_a_snapshot_does_not_change(shop: lftj.Database, text: str) -> None:
+    snapshot = shop.snapshot()
+    with pytest.raises(TransactionError, match="over a snapshot"):
+        snapshot.sql(text)
+    assert sorted(snapshot.sql("select name from item")) == sorted(shop.sql("select name from item"))
+    with pytest.raises(lftj.ProgramError, match="unknown table `nix`"):
+        snapshot.sql("select * from nix")
+
+
+def test_what_was_can_be_asked_in_sql(tmp_path: Path) -> None:
+    with lftj.Database(path=tmp_path / "t.lftj", retain=10) as db:
+        db.sql("create table t (a int primary key); insert into t values (1), (2)")
+        then = db.seq
+        db.sql("delete from t where a = 1")
+        assert list(db.at(then).sql("select sum(a) as s from t")) == [(3,)]
+        assert list(db.at(db.seq).sql("select sum(a) as s from t")) == [(2,)]
+
+
 def test_rows_are_there_as_often_as_sql_says(shop: lftj.Database) -> None:
     assert list(shop.sql("select item from sale order by item")) == [("ink",), ("jam",), ("tea",), ("tea",)]
     assert list(shop.sql("select distinct item from sale order by item")) == [("ink",), ("jam",), ("tea",)]
