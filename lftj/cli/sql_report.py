@@ -187,8 +187,16 @@ def _write_views(db: Database, output: str, timeout: float | None) -> None:
     from lftj.io.directive_files import made_folder, print_rows
     from lftj.sql.results import rows_of
 
+    views = _views(db)
+    for name in views if output != STDIN else ():
+        if Path(f"{name}.csv").name != f"{name}.csv":
+            raise UsageError(
+                f"the view `{name}` cannot be written to {output}",
+                why="each view is a file of its name there, and this name leads to another folder",
+                remedy="create it under another name, or print the views by -D -",
+            )
     db.evaluate(timeout=timeout)
-    answers = {name: rows_of(db[name]) for name in _views(db)}
+    answers = {name: rows_of(db[name]) for name in views}
     folder = None if output == STDIN else made_folder(output)
     for name, rows in answers.items():
         with _with_a_remedy():

@@ -195,6 +195,16 @@ def test_what_is_refused(shell: Shell) -> None:
     assert shell.read("out/total.csv") == "item,n\njam,1\n"
 
 
+@pytest.mark.parametrize("name", ["../total", "a/b"])
+def test_no_view_is_written_to_another_folder(shell: Shell, name: str) -> None:
+    shell.write({"report.sql": f'create table t (a int); create view "{name}" as select a from t;'})
+    done = shell("run", "report.sql", "-D", "out")
+    assert done.code == 2
+    assert f"the view `{name}` cannot be written to out" in done.err
+    assert not (shell.folder / "total.csv").exists()
+    assert shell("run", "report.sql", "-D", "-").code == 0
+
+
 def test_constraints_hold_for_files(shell: Shell) -> None:
     program = """
         create table item (name text primary key, price int default 9 check (price > 0));
