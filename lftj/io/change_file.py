@@ -6,6 +6,7 @@ r"""Change files: rows to insert, erase and upsert, in transactions, as text tha
     =price anvil 3                   of a functional predicate: the key has this value now, whatever it had
                                      a blank line commits what was collected; so does the end of the file
     +ready                           the row of a relation without columns
+    +sale anvil 2 3                  of a bag: the row (anvil, 2), three times; once without the last number
 
 Values are separated by spaces or tabs and read as files are (`lftj.io.fields`), typed by the declaration. A symbol is
 a bare word, taken as it is, or quoted; the bare word `null` is null in a column that admits it, and `""` are bytes
@@ -85,12 +86,12 @@ def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: 
             runs, first = [], 0
         elif not text.startswith(b"#"):
             try:
-                op, relation, row = _change(text, schemas)
+                op, relation, row, copies = _change(text, schemas)
             except _Bad as bad:
                 raise bad.error(text, source, number, first) from None
             if not runs or runs[-1].op != op or runs[-1].relation != relation:
                 runs.append(ChangeRun(op, relation, []))
-            runs[-1].rows.append(row)
+            runs[-1].rows.extend([row] * copies)
     if runs:
         yield FileTransaction(runs, first, number)
 
@@ -128,7 +129,8 @@ class _Bad(Exception):
         )
 
 
-def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
+def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row, int]:
+    """The sign, the relation, the row, and how often it comes or goes."""
     op = chr(line[0])
     if op not in (INSERT, ERASE, UPSERT):
         word = _WORD.match(line)
@@ -163,9 +165,11 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
             f"it is declared as {schema}",
             f"erase a row with `-{name}`, insert one with `+{name}`",
         )
+    values, copies = words[1:], 1
     if op != UPSERT:
+        if schema.bag and len(values) == schema.arity:
+            copies = _copies(line, *values.pop(), schema)
         schema = schema.given
-    values = words[1:]
     if len(values) != schema.arity:
         many = len(values) > schema.arity
         place, stop = (values[schema.arity][0], len(line)) if many else (len(line), len(line) + 1)
@@ -182,7 +186,23 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
         op,
         name,
         tuple(_value(line, *place, c.name, c.type, name) for place, c in zip(values, schema.columns, strict=True)),
+        copies,
     )
+
+
+def _copies(line: bytes, at: int, end: int, schema: Schema) -> int:
+    """The number at the end of a line about a bag."""
+    column = schema.columns[-1]
+    copies = _value(line, at, end, column.name, column.type, schema.name)
+    if not isinstance(copies, int) or copies < 1:
+        raise _Bad(
+            at,
+            end - at,
+            f"{copies} copies of a row of `{schema.name}`",
+            f"it is declared as {schema}, and its last column says how often a row comes or goes",
+            "give a number from 1, or leave it out for one copy",
+        )
+    return copies
 
 
 def _words(line: bytes) -> list[tuple[int, int]]:

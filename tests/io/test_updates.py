@@ -24,6 +24,7 @@ SCHEMAS = {
     "p": Schema("p", (Column("s", "symbol"), Column("n", "number"), Column("f", "float"), Column("t", "symbol"))),
     "q": Schema("q", (Column("u", "unsigned"),)),
     "yes": Schema("yes", ()),
+    "bag": Schema("bag", (Column("s", "symbol"), Column("copies", "number")), functional=True, bag=True),
     "price": Schema("price", (Column("item", "symbol"), Column("cost", "float")), functional=True),
 }
 texts = st.text(max_size=6) | st.text('"\\ \t\n#+-a\u00a0\u2028', max_size=4)
@@ -52,6 +53,18 @@ def test_what_is_written_is_read_back(written: list[list[tuple[str, tuple[str, t
     found = list(transactions(text.splitlines(keepends=True), SCHEMAS, "x"))
     read = [[(run.op, (run.relation, row)) for run in one.runs for row in run.rows] for one in found]
     assert read == written
+
+
+def test_copies_of_a_bag() -> None:
+    """A delta of a bag could not be read back: its lines have the number of copies at the end."""
+    lines = [change_line("+", SCHEMAS["bag"], ("tea", 3)).encode(), b"+bag tea", b'-bag "3" 2', b"-bag 3"]
+    assert lines[0] == b"+bag tea 3"
+    assert list(transactions(lines, SCHEMAS, "x")) == [
+        FileTransaction([ChangeRun("+", "bag", [("tea",)] * 4), ChangeRun("-", "bag", [("3",)] * 3)], 1, 4)
+    ]
+    for wrong in (b"+bag tea 0", b"-bag tea -1", b"+bag tea x", b"+bag tea 1 2", b"+bag"):
+        with pytest.raises(ChangeFileError):
+            list(transactions([wrong], SCHEMAS, "x"))
 
 
 def test_runs_and_transactions() -> None:
