@@ -326,25 +326,41 @@ def _unlike(of: Translator, value: Known, items: Sequence[Known], node: exp.Expr
 
 def _like(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """`like`, `ilike` and their escapes. A pattern is a constant; the test of prefixes and parts is the plain one."""
-    escape = ""
+    behind = None
     if isinstance(node, exp.Escape):
-        escape, node = node.expression.name, node.this
+        behind, node = plain(node.expression), node.this
     negated = bool(node.args.get("negate"))
-    if not isinstance(plain(node.expression), exp.Literal | exp.Null):
-        raise of.scope.source.unsupported(
-            "a pattern that is no constant", node, "write the pattern out, or use `contains` or `starts_with`"
-        )
-    folds = isinstance(node, exp.ILike)
-    if isinstance(plain(node.expression), exp.Null):
+    pattern = plain(node.expression)
+    if isinstance(pattern, exp.Null) or isinstance(behind, exp.Null):
         return [()] if wanted is None else []
-    pattern = pieces(plain(node.expression).name.lower() if folds else plain(node.expression).name, escape)
+    for part in (pattern, behind):
+        if part is not None and not (isinstance(part, exp.Literal) and part.is_string):
+            raise of.scope.source.unsupported(
+                "a pattern that is no constant text", node, "write the pattern out, or use `contains` or `starts_with`"
+            )
+    folds, escape = isinstance(node, exp.ILike), _escape(of, pattern.name, behind)
+    parts = pieces(pattern.name.lower(), escape.lower()) if folds else pieces(pattern.name, escape)
 
     def made(values: Sequence[Known]) -> Made:
         (value,) = _texts(of, values, node)
         term = call("lower", SYMBOL, value) if folds else value
-        return _matches(term, pattern, (wanted is not negated))
+        return _matches(term, parts, (wanted is not negated))
 
     return compare(of, [of.value(node.this)], made, wanted)
+
+
+def _escape(of: Translator, pattern: str, node: exp.Expr | None) -> str:
+    """The character that takes from the one behind it its meaning in a pattern."""
+    escape = "" if node is None else node.name
+    plainly = re.escape(escape)
+    if not escape or (len(escape) == 1 and re.fullmatch(f"(?s:{plainly}.|(?!{plainly}).)*", pattern)):
+        return escape
+    raise of.scope.source.error(
+        f"`escape '{escape}'`" if len(escape) > 1 else f"the pattern `{pattern}` ends with its escape `{escape}`",
+        node,
+        why="one character escapes the one behind it",
+        remedy="write one character, which stands before another; it stands for itself where it is written twice",
+    )
 
 
 def pieces(pattern: str, escape: str = "") -> list[str]:

@@ -34,6 +34,9 @@ CASES = [
     ("update money set m = «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into money select «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into t (a, d) select a, «a > 1» from t", "not supported yet: a cast from boolean to date"),
+    ("select «b like 1» from t", "not supported yet: a pattern that is no constant text"),
+    ("select b like 'x!' escape «'!'» from t", "the pattern `x!` ends with its escape `!`"),
+    ("select b like 'x' escape «'ab'» from t", "`escape 'ab'`"),
     ("with «w(p, q») as (select 1) select * from w", "2 names for 1 column"),
     ("with w(p) as (select distinct a from t) select * from w as «u(p, q»)", "2 names for 1 column"),
 ]

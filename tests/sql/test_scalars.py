@@ -78,6 +78,7 @@ s < w; s = 'abc'; b = (i > 0); b = true; b <> false; s >= 'abc'; s > w; (i > 0) 
 w like 'PROMO%'; w like '%tea'; w like '%een%'; w like 'a_c'; w like '%special%requests%'
 w like 'b!_c!%' escape '!'; w like '%'; w like ''; s like ''; w not like 'a%'; s like '%a%'; s not like '%a%'
 s ilike 'PRO%'; w ilike 'promo%'; s not ilike '%A%'; w like 'a%c'; s like '%'; s not like '%'; w like '_%'
+w like 'a%' escape null; s ilike 'AxB%' escape 'X'
 w like null; w like '%%e%%'; w like 'a%b%c'; w not like '%special%requests%'; not s like 'a%'; 'abc' like 'a%'
 w like '%.%'; w like 'a.c'; s || w like '%c'; starts_with(w, 'gr'); contains(w, 'e'); starts_with(w, s)
 contains(w, s); suffix(w, 'c'); prefix(w, 'PR'); (i > 0 and d > 0) or (i > 0 and s = 'abc'); not (i > 0 or d > 1)
@@ -134,7 +135,7 @@ REFUSED = [
     ("cast(t as bigint)", "a cast from date to bigint", "t", "cast to another type"),
     ("i + sum(j)", "`sum(j)` is an aggregate", "sum(j", "having"),
     ("t < now()", "not supported yet: `now()`", "now", "not the clock"),
-    ("w like s", "a pattern that is no constant", "w like s", "starts_with"),
+    ("w like s", "a pattern that is no constant text", "w like s", "starts_with"),
     ("e * e * e * e * e * e * e", "has 21 digits behind the point", "e * e * e * e * e * e * e", "round a factor"),
     ("d < 1234567890123456789.5", "has more than 18 digits", "1234567890123456789.5", "as a double"),
     ("t + interval '1' fortnight", "`fortnight` is no unit of time", "'1'", "one of these units"),
