@@ -72,14 +72,21 @@ def columns_of(table: Table, node: exp.Expr) -> list[exp.Expr]:
     return [exp.column(exp.to_identifier(column.name, quoted=True), alias) for column in table.columns]
 
 
-def assignments(table: Table, items: Sequence[exp.Expr], source: SqlText) -> dict[int, exp.Expr]:
-    """The values of `set`, by the positions of their columns."""
+def assignments(table: Table, called: str, items: Sequence[exp.Expr], source: SqlText) -> dict[int, exp.Expr]:
+    """The values of `set`, by the positions of their columns. `called`: the table, in the statement."""
     assigned: dict[int, exp.Expr] = {}
     for item in items:
         column = item.this if isinstance(item, exp.EQ) else None
         if not isinstance(column, exp.Column):
             raise source.unsupported(f"`set {item.sql('duckdb')}`", item, "write `set column = value, ...`")
         (place,) = places_of(table, [column], source)
+        if column.table and column.table.casefold() != called.casefold():
+            raise source.error(
+                f"`set {column.sql('duckdb')}`, and `{called}` is changed",
+                column,
+                why="a statement sets columns of the table that it changes",
+                remedy=f"write `set {column.name} = ...`",
+            )
         if place in assigned:
             raise source.error(
                 f"`{column.name}` is set twice",

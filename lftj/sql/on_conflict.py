@@ -77,7 +77,7 @@ def conflict_of(statement: exp.Insert, table: Table, places: Sequence[int], sour
         return Conflict(keys, assigned, None, word == "replace", target, node)
     if nothing:
         return Conflict(keys, None, None, False, target, node)
-    written = assignments(table, asked.expressions, source)
+    written = assignments(table, target.alias_or_name, asked.expressions, source)
     assigned = {place: _read_excluded(table, value, source) for place, value in written.items()}
     where = asked.args.get("where")
     return Conflict(

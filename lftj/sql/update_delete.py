@@ -100,7 +100,8 @@ class UpdateStatement:
         )
         table = changed_table(statement.this, catalogue, source)
         self.tables = (table,)
-        assigned, given = assignments(table, statement.expressions, source), statement.args.get("from_")
+        assigned = assignments(table, statement.this.alias_or_name, statement.expressions, source)
+        given = statement.args.get("from_")
         others, where = [given.this] if given else [], statement.args.get("where")
         self._change = RowChange(
             table, statement.this, assigned, others, where, source, clause=_with_of(statement, source)

@@ -34,6 +34,8 @@ CASES = [
     ("update money set m = «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into money select «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into t (a, d) select a, «a > 1» from t", "not supported yet: a cast from boolean to date"),
+    ("update t set «nosuch.a» = 1", "`set nosuch.a`, and `t` is changed"),
+    ("update t u set «t.a» = 1", "`set t.a`, and `u` is changed"),
     ("select «b like 1» from t", "not supported yet: a pattern that is no constant text"),
     ("select b like 'x!' escape «'!'» from t", "the pattern `x!` ends with its escape `!`"),
     ("select b like 'x' escape «'ab'» from t", "`escape 'ab'`"),
@@ -62,4 +64,5 @@ def test_what_resembles_these_is_no_error() -> None:
     assert list(db.sql("select a, from t where (a = 1) = true")) == [(1,)]
     db.sql("create table flag (f boolean); insert into flag values (null); update flag set f = 1 = 1")
     assert list(db.sql("select f from flag")) == [(True,)]
+    assert list(db.sql("update t u set u.a = a + 1 where a = 2")["t"].inserted) == [(3, None, None, 1)]
     assert list(db.sql("with w(p) as (select 1, 2) select p from w")) == [(1,)]
