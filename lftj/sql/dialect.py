@@ -35,7 +35,8 @@ class LftjSql(DuckDB):
         """The trees. In `date '2024-01-31'::text` the date is cast, and not the text that writes it.
 
         All aggregates have a place, `current_date`, intervals, and the field of `extract`. Functions say how many
-        `arguments` are written, of which sqlglot drops some without a word. Several groupings may be by conditions.
+        `arguments` are written, of which sqlglot drops some without a word. Several groupings may be by conditions, and
+        `in` and `all` over `values`.
         """
 
         def _parse_function_call(
@@ -54,6 +55,13 @@ class LftjSql(DuckDB):
                 function.update_positions(name)
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
+            return _of_all_rows(found) if isinstance(found, exp.Anonymous) else found
+
+        def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+            found = super()._parse_in(this, alias)
+            if len(found.expressions) == 1 and isinstance(found.expressions[0], exp.Values):
+                found.set("query", exp.Subquery(this=found.expressions[0]))
+                found.set("expressions", None)
             return found
 
         def _parse_extract(self) -> exp.Extract | exp.Anonymous:
@@ -109,6 +117,14 @@ def _argument_count(tokens: Sequence[Token], name: int) -> int:
         if depth == 0:
             break
     return commas + 1
+
+
+def _of_all_rows(function: exp.Anonymous) -> exp.Expr:
+    """`all (...)` of a query in more parentheses or of `values`, which sqlglot takes for a function."""
+    query = function.expressions[0] if len(function.expressions) == 1 else None
+    if function.name.upper() != "ALL" or not isinstance(query, exp.Query | exp.Values):
+        return function
+    return exp.All(this=query if isinstance(query, exp.Subquery) else exp.Subquery(this=query))
 
 
 def _with_type_first(cast: exp.Cast) -> exp.Expr:

@@ -118,15 +118,16 @@ class Queries:
     def _rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool) -> Derived:
         if limited(query):
             found = self._first(query, around)
-            return self._each_once(found) if distinct and found.rows.bag else found
-        if isinstance(query, exp.SetOperation):
+        elif isinstance(query, exp.SetOperation):
             found = set_operation(self, query, around, distinct)
-            return self._each_once(found) if distinct and found.rows.bag else found
-        if isinstance(query, exp.Values):
-            return values(self, query)
-        if isinstance(query, exp.Select):
+        elif isinstance(query, exp.Values):
+            found = values(self, query, around)
+        elif isinstance(query, exp.Select):
             return self.rows_of_block(self.block_of(query, around), distinct=distinct)
-        raise self.text.unsupported(f"`{query.key}` as a query", query, "write `select`, `values` or a set operation")
+        else:
+            what = f"`{query.key}` as a query"
+            raise self.text.unsupported(what, query, "write `select`, `values` or a set operation")
+        return self._each_once(found) if distinct and found.rows.bag else found
 
     def block(self, query: exp.Expr, around: Outside | None) -> SelectBlock | None:
         """The block of a select; None of any other query."""
