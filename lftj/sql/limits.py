@@ -27,7 +27,7 @@ from lftj.sql.ordering import Ordering
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.select_block import Output, SelectBlock, rows_of
-from lftj.sql.stars import output_name
+from lftj.sql.stars import output_name, star_of
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.windowed_select import window_head
 
@@ -78,10 +78,12 @@ def with_given_order(query: exp.Expr, source: SqlText) -> exp.Expr:
     if not isinstance(query, exp.Select) or order is None:
         return query
     names = [output_name(part) for part in query.expressions]
+    stars = [star for star in map(star_of, query.expressions) if star is not None]
+    every = stars and not query.args.get("joins") and not any(map(_changes_columns, stars))
     inner, hidden = query.copy(), list[exp.Expr]()
     for node in inner.args["order"].expressions:
         item = node.this
-        if isinstance(item, exp.Column) and query.is_star and not query.args.get("joins"):
+        if every and isinstance(item, exp.Column) and item.name.casefold() not in map(str.casefold, names):
             item.set("table", None)  # `select *` from one table gives all its columns out
         if _given_out(item, query, names):
             continue
@@ -107,6 +109,11 @@ def with_given_order(query: exp.Expr, source: SqlText) -> exp.Expr:
     ]
     alias = exp.TableAlias(this=exp.to_identifier("limited"), columns=called)
     return exp.Select(expressions=shown, from_=exp.From(this=exp.Subquery(this=inner, alias=alias)))
+
+
+def _changes_columns(star: exp.Star) -> bool:
+    """Whether a name that `*` gives out may stand for another value than in the table."""
+    return bool(star.args.get("replace") or star.args.get("rename"))
 
 
 def _given_out(item: exp.Expr, query: exp.Select, names: list[str]) -> bool:

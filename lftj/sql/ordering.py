@@ -36,26 +36,22 @@ class Ordering:
     columns: list[Order] = field(default_factory=list)
     hidden: int = 0
 
-    def resolve(self, queries: Queries, names: list[str], block: SelectBlock | None) -> None:
-        """Find the columns to sort by among those of the answer; others are added to the block."""
+    def resolve(self, queries: Queries, names: list[str], block: SelectBlock | None, *, extended: bool = False) -> None:
+        """Find the columns to sort by among those of the answer; others are added to the block, if it may be so."""
         width = len(names)
         for node in self.nodes:
             if isinstance(node.this, exp.Var) and node.this.name.upper() == "ALL":
                 self.columns += [_order(at, node) for at in range(width)]
                 continue
-            at = self._position(queries, node.this, names, block, width)
+            at = position_of(node.this, width, queries.text)
+            if at is None and isinstance(node.this, exp.Column) and not node.this.table:
+                at = _named(node.this, names, block, queries.text)
+            if at is None:
+                at = self._computed(queries, node.this, block if extended else None)
             self.columns.append(_order(at, node))
 
-    def _position(
-        self, queries: Queries, node: exp.Expr, names: list[str], block: SelectBlock | None, width: int
-    ) -> int:
-        position = position_of(node, width, queries.text)
-        if position is not None:
-            return position
-        if isinstance(node, exp.Column) and not node.table:
-            for at, name in enumerate(names):
-                if name.casefold() == node.name.casefold():
-                    return at
+    def _computed(self, queries: Queries, node: exp.Expr, block: SelectBlock | None) -> int:
+        """The column with the value of an expression."""
         if block is None or block.distinct:
             raise queries.text.unsupported(
                 "`order by` what the query does not give out",
@@ -69,6 +65,24 @@ class Ordering:
         self.hidden += 1
         block.outputs.append(Output(f"order_{self.hidden}", cases, node))
         return len(block.outputs) - 1
+
+
+def _named(node: exp.Column, names: list[str], block: SelectBlock | None, text: SqlText) -> int | None:
+    """The index of the column that a name alone stands for: of several, that to which `as` gives it."""
+    found = [at for at, name in enumerate(names) if name == node.name]
+    found = found or [at for at, name in enumerate(names) if name.casefold() == node.name.casefold()]
+    if len(found) > 1 and block is not None:
+        found = [at for at in found if isinstance(block.outputs[at].node.parent, exp.Alias)] or found
+        if all(block.outputs[at].cases == block.outputs[found[0]].cases for at in found):
+            found = found[:1]
+    if len(found) > 1:
+        raise text.error(
+            f"ambiguous column `{node.name}`",
+            node,
+            why=f"the query gives out {len(found)} columns of this name",
+            remedy="order by a position, as in `order by 1`, or give one of them another name",
+        )
+    return found[0] if found else None
 
 
 def position_of(node: exp.Expr, width: int, text: SqlText) -> int | None:
@@ -105,13 +119,13 @@ def ordering_of(query: exp.Expr, text: SqlText) -> Ordering:
 def _number(node: exp.Expr | None, text: SqlText) -> int | None:
     if node is None:
         return None
-    found = _written(node)
+    found = written(node)
     if found is None:
         raise text.unsupported(f"`{node.sql('duckdb')}`", node, "write a number")
     return found
 
 
-def _written(node: exp.Expr) -> int | None:
+def written(node: exp.Expr) -> int | None:
     """The number of a `limit` or `offset`; None if it is not written as one."""
     found = node.expression if isinstance(node, exp.Limit | exp.Offset) else node
     if not isinstance(found, exp.Literal) or found.is_string or not found.this.isdigit():
@@ -171,7 +185,7 @@ def _first_of_first(query: exp.Expr, behind: exp.Expr) -> tuple[exp.Expr | None,
     for of in (query, behind):
         for part in ("limit", "offset"):
             node = of.args.get(part)
-            numbers.append(None if node is None else _written(node))
+            numbers.append(None if node is None else written(node))
             if node is not None and numbers[-1] is None:
                 return None
     limit, offset, most, skipped = numbers

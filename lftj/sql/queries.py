@@ -73,13 +73,7 @@ class Queries:
         query = self.plain(query)
         order = ordering_of(query, self.text)
         with self._with(query):
-            block = self.block_of(query, None) if isinstance(query, exp.Select) else None
-            if block is None:
-                found = self._rows_of(_whole(query), None, distinct=False)
-                order.resolve(self, [column.name for column in found.columns], None)
-            else:
-                order.resolve(self, [output.name for output in block.outputs], block)
-                found = rows_of(self, [block], name=self.heads.view)
+            found = self._ordered(query, None, order, extended=True, name=self.heads.view)
         return self._view(found, named, order)
 
     def _view(self, found: Derived, named: Sequence[str], order: Ordering) -> View:
@@ -128,6 +122,18 @@ class Queries:
             what = f"`{query.key}` as a query"
             raise self.text.unsupported(what, query, "write `select`, `values` or a set operation")
         return self._each_once(found) if distinct and found.rows.bag else found
+
+    def _ordered(
+        self, query: exp.Expr, around: Outside | None, order: Ordering, *, extended: bool = False, name: str = ""
+    ) -> Derived:
+        """The head with the rows of a query, and of what they are ordered by: `extended` by columns for it."""
+        if isinstance(query, exp.Select):
+            block = self.block_of(query, around)
+            order.resolve(self, [output.name for output in block.outputs], block, extended=extended)
+            return rows_of(self, [block], name=name)
+        found = self._rows_of(_whole(query), around, distinct=False)
+        order.resolve(self, [column.name for column in found.columns], None)
+        return found
 
     def block(self, query: exp.Expr, around: Outside | None) -> SelectBlock | None:
         """The block of a select; None of any other query."""
@@ -218,8 +224,7 @@ class Queries:
         for part in ("order", "limit", "offset"):
             whole.set(part, None)
         scope = QueryScope(self, around)
-        found = self._rows_of(whole, Beside(scope), distinct=False)
-        order.resolve(self, [column.name for column in found.columns], None)
+        found = self._ordered(whole, Beside(scope), order)
         if found.parameters:
             return first_of_each(scope, found, order)
         return Derived(first_rows(self.heads, found.rows, order))

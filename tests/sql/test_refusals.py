@@ -34,6 +34,12 @@ CASES = [
     ("update money set m = «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into money select «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into t (a, d) select a, «a > 1» from t", "not supported yet: a cast from boolean to date"),
+    # one name for several columns
+    ("select x.a, y.a from t x join t y on x.b = y.b order by «a»", "ambiguous column `a`"),
+    ("select * from t x join t y on x.b = y.b order by «b» limit 1", "ambiguous column `b`"),
+    ("select a as k, d as k from t order by «k»", "ambiguous column `k`"),
+    ("select * from (select a as k, d as k from t order by «k» limit 1) q", "ambiguous column `k`"),
+    ("select 1 as k, 2 as k union all select 0, 3 order by «k»", "ambiguous column `k`"),
     ("update t set «nosuch.a» = 1", "`set nosuch.a`, and `t` is changed"),
     ("update t u set «t.a» = 1", "`set t.a`, and `u` is changed"),
     ("select «b like 1» from t", "not supported yet: a pattern that is no constant text"),

@@ -51,6 +51,11 @@ ORDERED = (
     "(select distinct on (a) a, id from t order by a nulls first, id desc) limit 2",
     "((select id from t) union (select n from u) order by 1 nulls first limit 5) order by 1 desc nulls last limit 3",
     "((values (3), (1), (2)) order by 1 limit 2) order by 1 desc",
+    # a name that `as` gives goes before one that `*` gives out
+    "select *, -id as id from t order by id",
+    "select t.*, -id as id from t order by id limit 3",
+    "select id as a, -id as id from t order by id",
+    "select id, a, id from t order by id desc",
     "with x as (select id from t where id > 2) (select id from x order by id limit 3) order by id desc limit 2",
     "with x as (select id from t where id > 2) (select id from x order by id limit 3) limit 2",
     "select * from ((select id from t order by id limit 4) order by id desc limit 2) q order by id",
@@ -64,6 +69,11 @@ ANSWERS_ONLY = (
 UNORDERED = (
     "select * from ((select id from t order by id limit 4) limit 2) q",
     "select * from ((select id from t order by id desc limit 4) limit 2 offset 1) q",
+    "select * from (select *, -id as id from t order by id limit 2) q(a, b, c, d, e, f)",
+    "select * from (select -id as id, t.* from t order by id limit 2) q(a, b, c, d, e, f)",
+    "select * from (select *, -id as k from t order by t.id limit 2) q",
+    "select * from (select t.id as id, t.*, a + 1 as k from t order by id limit 2) q(a, b, c, d, e, f, g)",
+    "select * from (select * replace (-id as id) from t order by id limit 2) q",
     "select * from ((select id, a from t order by id limit 4) order by a desc nulls last, id limit 2) q",
     "select id from t where id in ((select id from t order by id desc limit 3) limit 1)",
     "select id from t where id not in ((select id from t order by id limit 3) limit 2)",
