@@ -27,7 +27,7 @@ from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads, or_null
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.nesting import placed
-from lftj.sql.ordering import Ordering, ordering_of, with_parts_behind, without_parameters
+from lftj.sql.ordering import Ordering, ordering_of, with_parts_behind, without_parameters, written
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.scope import Case, Conjunction
@@ -160,8 +160,7 @@ class Queries:
                 return rows_of(self, [block], distinct=True, word="some")
         if inner.args.get("limit") is not None and inner.args.get("offset") is None:
             inner = inner.copy()  # whether there is a row does not depend on it, unless it is 0
-            limit = inner.args["limit"].expression
-            if isinstance(limit, exp.Literal) and int(limit.this) > 0:
+            if written(inner.args["limit"]):
                 inner.set("limit", None)
         found = self.rows_of(inner, around, distinct=True)
         # Not one row for each that is found: who asks whether there is one may count how often.

@@ -25,6 +25,7 @@ from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import Known, is_null, not_null, null_case, products
 from lftj.sql.conversions import alike, common
 from lftj.sql.grouping import is_grouped, own_nodes
+from lftj.sql.ordering import ordering_of
 from lftj.sql.places import in_place_of
 from lftj.sql.query_scope import Derived, QueryScope, case_of
 from lftj.sql.scope import Case, Conjunction
@@ -328,7 +329,8 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     if grouped and inner.args.get("group") is None:
         if derived.parameters and inner.args.get("having") is not None:
             raise scope.source.unsupported("`having` without `group by` in such a subquery", inner.args["having"])
-        if inner.args.get("having") is None:
+        order = ordering_of(inner, scope.source)
+        if inner.args.get("having") is None and order.limit != 0 and not order.offset:
             nothing = value(_of_no_rows(inner.expressions[0]), scope)
     for conjunction in negative(scope, derived):
         cases += [

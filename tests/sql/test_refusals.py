@@ -34,6 +34,7 @@ CASES = [
     ("update money set m = «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into money select «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into t (a, d) select a, «a > 1» from t", "not supported yet: a cast from boolean to date"),
+    ("select a from t where exists (select 1 from money limit «1.5»)", "not supported yet: `LIMIT 1.5`"),
     # one name for several columns
     ("select x.a, y.a from t x join t y on x.b = y.b order by «a»", "ambiguous column `a`"),
     ("select * from t x join t y on x.b = y.b order by «b» limit 1", "ambiguous column `b`"),

@@ -33,6 +33,10 @@ SUBQUERIES = [
     "select n, (select max(x) from (values (u.a), (n), (0)) v(x)) as m, exists (values (n)) as e from u",
     "select n from u where a in (values (n), (1)) or a > all (values (n), (n))",
     "select * from (values ((select max(n) from u), 1), (3, 2)) v(p, q)",
+    # of some rows of one row there may be none
+    "select id, (select count(*) from u where u.a = t.a limit 0) as n from t",
+    "select id, (select count(*) from u where u.a = t.a order by 1 limit 1) as n from t",
+    "select id, (select count(*) from u where u.a = t.a limit 1 offset 1) as n from t",
     "select n from u where n in (select n from u order by n desc nulls last limit 2)",
     "select n from u where n = (select n from u order by n desc nulls last, a, b limit 1)",
     "select n from u where n not in (select n from u where n is not null order by n limit 2)",
