@@ -17,6 +17,7 @@ from lftj.errors import Diagnostic, ProgramError, Span
 
 Node = TypeVar("Node", bound=exp.Expr)
 _MEANT = "meant"
+_UNSUPPORTED = "not supported yet: "
 
 
 def as_duckdb(node: exp.Expr) -> str:
@@ -103,4 +104,9 @@ class SqlText:
     ) -> ProgramError:
         """The error to raise about a construct that is recognised and not evaluated."""
         why = "lftj recognises this construct and cannot evaluate it yet"
-        return self.error(f"not supported yet: {feature}", node, why=why, remedy=remedy)
+        return self.error(f"{_UNSUPPORTED}{feature}", node, why=why, remedy=remedy)
+
+
+def is_unsupported(error: ProgramError) -> bool:
+    """Whether an error is about a construct that is recognised and not evaluated, and about no mistake."""
+    return error.what.startswith(_UNSUPPORTED)

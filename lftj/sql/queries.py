@@ -18,7 +18,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from lftj.errors import ProgramError
 from lftj.language import ast
+from lftj.language.diagnostics import TooDeepError
 from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.branches import MOST, TooManyWays
 from lftj.sql.catalogue import Catalogue, unlike
@@ -28,7 +30,7 @@ from lftj.sql.heads import QueryHeads, or_null
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.nesting import placed
 from lftj.sql.ordering import Ordering, ordering_of, with_parts_behind, without_parameters, written
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, is_unsupported
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.select import block_of
@@ -41,15 +43,18 @@ from lftj.sql.with_clause import CommonTable, clauses_of, knowing
 from lftj.sql.written_windows import without_distinct_on
 
 
-def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()) -> View:
+def translated(
+    query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = (), *, ordered: bool = True
+) -> View:
     """The rules of a query, whose head is to be called `name`.
 
-    `text`: where it stands, for errors · `named`: names of its columns, where not as the query has them.
+    `text`: where it stands, for errors · `named`: names of its columns, where not as the query has them · `ordered`:
+    its rows are asked for in its order.
     `lftj.ProgramError` names what is wrong with the query, its place and what to do.
     """
     try:
         with placed(text, query):
-            return Queries(catalogue, name, text).view(query, named)
+            return Queries(catalogue, name, text).view(query, named, ordered)
     except TooManyWays:
         raise text.error(
             f"this query splits into more than {MOST:,} rules",
@@ -67,11 +72,15 @@ class Queries:
         self.text = text
         self.heads = QueryHeads(name)
         self._common: dict[str, CommonTable] = {}
+        self._checks = True  # what no rule reads
 
-    def view(self, query: exp.Expr, named: Sequence[str]) -> View:
+    def view(self, query: exp.Expr, named: Sequence[str], ordered: bool) -> View:
         """The whole query as a view."""
         query = self.plain(query)
         order = ordering_of(query, self.text)
+        if order.nodes and not ordered:
+            self._check(query, None)
+            order.nodes = []
         with self._with(query):
             found = self._ordered(query, None, order, extended=True, name=self.heads.view)
         return self._view(found, named, order)
@@ -105,7 +114,7 @@ class Queries:
 
     def rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool = False) -> Derived:
         """The head with the rows of a query; `distinct`: how often a row is there does not matter."""
-        query = self._subquery(query)
+        query = self._subquery(query, around)
         with self._with(query):
             return self._rows_of(query, around, distinct=distinct)
 
@@ -137,7 +146,7 @@ class Queries:
 
     def block(self, query: exp.Expr, around: Outside | None) -> SelectBlock | None:
         """The block of a select; None of any other query."""
-        query = self._subquery(query)
+        query = self._subquery(query, around)
         if not isinstance(query, exp.Select) or limited(query):
             return None
         with self._with(query):
@@ -155,6 +164,8 @@ class Queries:
         """The head that says for which parameters a query has a row."""
         inner = self.plain(query)
         if isinstance(inner, exp.Select) and not limited(inner):
+            if inner.args.get("order") is not None or not all(map(_is_plain, inner.expressions)):
+                self._check(inner, around)
             with self._with(inner):
                 block = block_of(self, inner, around, given=False)
                 return rows_of(self, [block], distinct=True, word="some")
@@ -174,7 +185,7 @@ class Queries:
 
         And whether it has a row for all of them: it is an aggregate of all rows, without parameters.
         """
-        inner = self._subquery(query)
+        inner = self._subquery(query, around)
         if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, scalar=True)
@@ -209,10 +220,30 @@ class Queries:
         query = without_parameters(unwrapped(query))
         return without_grouping_sets(without_distinct_on(query, self.text), self.text)
 
-    def _subquery(self, query: exp.Expr) -> exp.Expr:
+    def _subquery(self, query: exp.Expr, around: Outside | None) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
         query = self.plain(query)
-        return with_given_order(query, self.text) if limited(query) else query
+        if limited(query):
+            return with_given_order(query, self.text)
+        if query.args.get("order") is not None:
+            self._check(query, around)
+        return query
+
+    def _check(self, query: exp.Expr, around: Outside | None) -> None:
+        """Refuse mistakes in what no rule reads: what a query of `exists` gives out, an order without `limit`."""
+        if not self._checks:
+            return
+        other = Queries(self.catalogue, self.heads.view, self.text)
+        other._common, other._checks = self._common, False
+        other.heads.nullable, other.heads.recursive = dict(self.heads.nullable), self.heads.recursive
+        try:
+            with other._with(query):
+                other._ordered(query, around and around.apart(other), ordering_of(query, self.text), extended=True)
+        except (TooManyWays, RecursionError, TooDeepError):
+            pass
+        except ProgramError as error:
+            if not is_unsupported(error):
+                raise
 
     def _first(self, query: exp.Expr, around: Outside | None) -> Derived:
         """The head with the first rows of a query that asks for some of its rows only."""
@@ -273,6 +304,13 @@ class Queries:
             yield
         finally:
             self._common = before
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    """Whether nothing can be wrong with what a query gives out: a constant, or `*`."""
+    return isinstance(node, exp.Literal | exp.Null | exp.Boolean) or (
+        isinstance(node, exp.Star) and not any(node.args.values())
+    )
 
 
 def _whole(query: exp.Expr) -> exp.Expr:

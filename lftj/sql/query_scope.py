@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -115,6 +116,9 @@ class Outside(Protocol):
         `asked`: those only that the query around asks for, in the rows that meet all its conditions so far.
         """
 
+    def apart(self, queries: Queries) -> Outside:
+        """The same for another translation, which changes nothing here."""
+
 
 class QueryScope:
     """What the expressions of one select can see."""
@@ -139,6 +143,15 @@ class QueryScope:
         """The text."""
         return self.queries.text
 
+    def apart(self, queries: Queries) -> QueryScope:
+        """The same for another translation, which changes nothing here."""
+        made = copy(self)
+        made.queries, made.heads, made.body = queries, queries.heads, self.body.copy()
+        made.around = None if self.around is None else self.around.apart(queries)
+        made.parameters, made.placeholders = dict(self.parameters), dict(self.placeholders)
+        made.subqueries, made._named = {}, dict(self._named)
+        return made
+
     # Columns
 
     def cases(self, node: exp.Column) -> list[Case]:
@@ -146,7 +159,7 @@ class QueryScope:
         found = self.found(node)
         if found is not None:
             return found
-        if node.table and not any(self._is_named(source, node.table) for source in self._all_sources()):
+        if node.table and not self.sees(node.table):
             raise self.source.error(
                 f"unknown table `{node.table}`",
                 node.args["table"],
@@ -223,6 +236,10 @@ class QueryScope:
     @staticmethod
     def _is_named(source: FromTable, name: str) -> bool:
         return source.name.casefold() == name.casefold()
+
+    def sees(self, table: str) -> bool:
+        """Whether a table has a name, here or in a query around."""
+        return any(self._is_named(source, table) for source in self._all_sources())
 
     def _all_sources(self) -> list[FromTable]:
         around = self.around
@@ -383,6 +400,10 @@ class Beside:
         terms = [case.term for p in parameters for case in p.outside]
         assert self.scope.around is not None
         return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)], asked=asked)
+
+    def apart(self, queries: Queries) -> Beside:
+        """The same for another translation, which changes nothing here."""
+        return Beside(self.scope.apart(queries))
 
 
 def aliases_of(select: exp.Select) -> frozenset[str]:

@@ -43,6 +43,8 @@ def expanded(scope: QueryScope, nodes: Sequence[exp.Expr]) -> list[tuple[str, ex
             continue
         table = node.table if isinstance(node, exp.Column) else ""
         sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]
+        if not sources and table and scope.sees(table):
+            raise scope.source.unsupported(f"`{table}.*` of the query around", node, "name its columns")
         if not sources:
             raise scope.source.error(
                 f"unknown table `{table}`" if table else "`*` without `from`",

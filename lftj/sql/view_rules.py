@@ -26,10 +26,7 @@ def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalog
     if limited(query):
         inner = exp.TableAlias(this=exp.to_identifier("limited"))
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query.copy(), alias=inner)))
-    elif query.args.get("order") is not None:  # rows of a view have no order
-        query = query.copy()
-        query.set("order", None)
-    view = translated(query, catalogue, name, source)
+    view = translated(query, catalogue, name, source, ordered=False)
     columns = column_names([column.name for column in view.columns], named, f"the view `{name}`", query, source)
     return ast.Program(_with_constants_apart(_renamed(view, columns), name), source.name)
 

@@ -34,6 +34,24 @@ CASES = [
     ("update money set m = «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into money select «'abc'»", "`abc` is no decimal(9,2)"),
     ("insert into t (a, d) select a, «a > 1» from t", "not supported yet: a cast from boolean to date"),
+    # what no rule reads
+    ("select a from t where exists (select «nosuch» from money)", "unknown column `nosuch`"),
+    ("select a from t where exists (select 1, «t.nosuch» from money where m = a)", "unknown column `t.nosuch`"),
+    (
+        "select a from t where not exists (select 1 where exists (select «nosuch(m») from money))",
+        "unknown function `nosuch`",
+    ),
+    ("select a from t where exists (select «m», count(*) from money)", "`m` is neither grouped nor aggregated"),
+    ("select a from t where exists (select distinct «nosuch» from t)", "unknown column `nosuch`"),
+    ("select a from t where exists (select * exclude («nosuch») from t)", "`*` has no column `nosuch`"),
+    ("select a from t where exists (select 1 from money order by «nosuch»)", "unknown column `nosuch`"),
+    ("select a from t where a in (select a from t order by «nosuch»)", "unknown column `nosuch`"),
+    ("select * from (select a from t order by «nosuch») q", "unknown column `nosuch`"),
+    ("select * from (select a from t order by «3») q", "there is no column 3"),
+    ("with q as (select a from t order by «nosuch») select * from q", "unknown column `nosuch`"),
+    ("select a from t union all (select a from t order by «nosuch»)", "unknown column `nosuch`"),
+    ("create view v as select a from t order by «nosuch»", "unknown column `nosuch`"),
+    ("create view v as select a from t union select a from t order by «2»", "there is no column 2"),
     ("select a from t where exists (select 1 from money limit «1.5»)", "not supported yet: `LIMIT 1.5`"),
     # one name for several columns
     ("select x.a, y.a from t x join t y on x.b = y.b order by «a»", "ambiguous column `a`"),
@@ -71,5 +89,6 @@ def test_what_resembles_these_is_no_error() -> None:
     assert list(db.sql("select a, from t where (a = 1) = true")) == [(1,)]
     db.sql("create table flag (f boolean); insert into flag values (null); update flag set f = 1 = 1")
     assert list(db.sql("select f from flag")) == [(True,)]
+    assert list(db.sql("select a from t where exists (select 1 / 0, t.a, t.* from money order by m)")) == [(1,), (2,)]
     assert list(db.sql("update t u set u.a = a + 1 where a = 2")["t"].inserted) == [(3, None, None, 1)]
     assert list(db.sql("with w(p) as (select 1, 2) select p from w")) == [(1,)]
