@@ -125,6 +125,8 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
     if isinstance(node, exp.Table):
         add_named(scope, node, columns)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):  # (a join b on ...)
+        if alias is not None:
+            raise scope.source.unsupported("a name for a join in parentheses", alias, "write `(select ...) as name`")
         add_joined(scope, node.this, node.args.get("joins") or ())
     elif isinstance(node, exp.Subquery | exp.Values):
         query = node.this if isinstance(node, exp.Subquery) else node

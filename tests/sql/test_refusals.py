@@ -59,6 +59,7 @@ CASES = [
     ("select a as k, d as k from t order by «k»", "ambiguous column `k`"),
     ("select * from (select a as k, d as k from t order by «k» limit 1) q", "ambiguous column `k`"),
     ("select 1 as k, 2 as k union all select 0, 3 order by «k»", "ambiguous column `k`"),
+    ("select t.a from (t cross join money) «q»", "not supported yet: a name for a join in parentheses"),
     ("update t set «nosuch.a» = 1", "`set nosuch.a`, and `t` is changed"),
     ("update t u set «t.a» = 1", "`set t.a`, and `u` is changed"),
     ("select «b like 1» from t", "not supported yet: a pattern that is no constant text"),
