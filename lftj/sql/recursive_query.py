@@ -16,13 +16,14 @@ Rows that come back to themselves would be there without end: they are refused w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import DECIMAL, decimal_of, scale_of
+from lftj.language.visitors import nodes
 from lftj.sql.heads import or_null
 from lftj.sql.limits import limited
 from lftj.sql.query_scope import Derived
@@ -135,6 +136,7 @@ class RecursiveQuery:
                 "aggregate over the recursive query, in a query that reads it",
             )
         if not self.every:
+            self._check_growing(step, name, before)
             return
         within = any(
             isinstance(literal, ast.Atom) and literal.name == name
@@ -147,6 +149,29 @@ class RecursiveQuery:
                 f"a step of `union all` that does not name the recursive query `{self.name}` once in `from`",
                 self.node,
                 "name it once in the `from` of each step, or write `union`",
+            )
+        self._check_growing(step, name, before)
+
+    def _check_growing(self, step: Sequence[SelectBlock], name: str, before: int) -> None:
+        """Refuse a step in which a row that comes could take away what the rows before it gave."""
+        items = self.queries.heads.items[before:]
+        reading = _reading(items, name)
+        parts = [part for item in items if isinstance(item, ast.Rule) for part in nodes(_roots(item))]
+        for block in step:
+            parts += nodes(part for ways in block.scope.body.conditions for way in ways for part in way)
+            parts += nodes(part for output in block.outputs for case in output.cases for part in case.literals)
+        whats = [
+            what
+            for kind, what in ((ast.Negation, "rows that are not there"), (ast.Aggregate, "an aggregate, or a count,"))
+            if any(isinstance(part, kind) and _named((part,)) & reading for part in parts)
+        ]
+        if any(isinstance(item, ast.Declaration) and item.name in reading for item in items):
+            whats.insert(0, "a window function, or first rows,")
+        if whats:
+            raise self.queries.text.unsupported(
+                f"{whats[0]} of the recursive query `{self.name}` in its own step",
+                self.node,
+                "ask so in a query that reads it: what it has is known once the recursion has ended",
             )
 
     def _reads(self, node: exp.Expr) -> bool:
@@ -179,6 +204,24 @@ class RecursiveQuery:
         heads.rule(copies, [*row, given], [starts, none[1], *null], functional=True)
         heads.rule(copies, [*row, n], [ast.Atom(rows.name, tuple(row)), follows, none[0], *null], functional=True)
         return Derived(Rows.of(copies, rows.columns, bag=True))
+
+
+def _roots(rule: ast.Rule) -> list[ast.Literal | ast.Term]:
+    """What a rule reads."""
+    return [*rule.body, *(head.value for head in rule.heads if isinstance(head, ast.Assignment))]
+
+
+def _named(roots: Iterable[ast.Literal | ast.Term]) -> set[str]:
+    """The relations that are read."""
+    return {part.name for part in nodes(roots) if isinstance(part, ast.Atom)}
+
+
+def _reading(items: Sequence[ast.Item], name: str) -> set[str]:
+    """A head, and those whose rules read it, directly or through others."""
+    found, rules = {name}, [item for item in items if isinstance(item, ast.Rule)]
+    while more := {head.name for rule in rules if _named(_roots(rule)) & found for head in rule.heads} - found:
+        found |= more
+    return found
 
 
 def _read(block: SelectBlock, name: str) -> list[tuple[ast.Variable, ...]]:

@@ -235,3 +235,30 @@ def test_a_decimal_of_the_step_may_have_more_digits_than_the_start() -> None:
     """The step's condition was taken for true whatever the value, as no decimal of the start's type reaches it."""
     text = "with recursive r(n) as (select 2.5 union select n + 4 from r where n < 12) select n from r"
     assert sorted(lftj.Database().sql(text, timeout=60)) == [(Decimal(n),) for n in ("2.5", "6.5", "10.5", "14.5")]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "select t from e where f <> all (select n from r)",
+        "select t from e where (f in (select n from r)) = false",
+        "select case when exists (select 1 from r where n = f) then t else 0 end from e",
+        "select t from e, (select max(n) as m from r) q where f = m",
+        "select t from e where (select count(*) from r where n = f) > 0",
+        "select t from e where f < any (select n from r)",
+        "select n + 1 from r where n < (select max(t) from e where f <= n)",
+        "select n + 1 from r where not exists (select 1 from e where f > r.n)",
+        "select row_number() over () from r where n < 3",
+        "select t from e, (select distinct on (n) n from r) q where f = n",
+        "(select n + 1 from r where n < 3 union all select 7)",
+    ],
+)
+def test_a_step_that_rows_to_come_may_take_back_is_told_in_words_of_sql(step: str) -> None:
+    db = lftj.Database()
+    db.sql("create table e (f int, t int); insert into e values (1, 2), (2, 3)")
+    with pytest.raises(lftj.ProgramError) as refused:
+        db.sql(f"with recursive r(n) as (select 1 union {step}) select * from r")
+    found = refused.value.diagnostics[0]
+    assert found.what.startswith("not supported yet: ")
+    assert "of the recursive query `r` in its own step" in found.what
+    assert found.span.column == len("with recursive ") + 1
