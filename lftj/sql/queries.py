@@ -81,7 +81,7 @@ class Queries:
         if order.nodes and not ordered:
             self._check(query, None)
             order.nodes = []
-        with self._with(query):
+        with self.knowing(query):
             found = self._ordered(query, None, order, extended=True, name=self.heads.view)
         return self._view(found, named, order)
 
@@ -115,7 +115,7 @@ class Queries:
     def rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool = False) -> Derived:
         """The head with the rows of a query; `distinct`: how often a row is there does not matter."""
         query = self._subquery(query, around)
-        with self._with(query):
+        with self.knowing(query):
             return self._rows_of(query, around, distinct=distinct)
 
     def _rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool) -> Derived:
@@ -149,7 +149,7 @@ class Queries:
         query = self._subquery(query, around)
         if not isinstance(query, exp.Select) or limited(query):
             return None
-        with self._with(query):
+        with self.knowing(query):
             return self.block_of(query, around)
 
     def block_of(self, query: exp.Select, around: Outside | None, scope: QueryScope | None = None) -> SelectBlock:
@@ -166,7 +166,7 @@ class Queries:
         if isinstance(inner, exp.Select) and not limited(inner):
             if inner.args.get("order") is not None or not all(map(_is_plain, inner.expressions)):
                 self._check(inner, around)
-            with self._with(inner):
+            with self.knowing(inner):
                 block = block_of(self, inner, around, given=False)
                 return rows_of(self, [block], distinct=True, word="some")
         if inner.args.get("limit") is not None and inner.args.get("offset") is None:
@@ -187,7 +187,7 @@ class Queries:
         """
         inner = self._subquery(query, around)
         if isinstance(inner, exp.Select) and not limited(inner):
-            with self._with(inner):
+            with self.knowing(inner):
                 block = block_of(self, inner, around, scalar=True)
                 if len(block.outputs) == 1:
                     single = block.grouping is not None and block.grouping.single
@@ -195,7 +195,7 @@ class Queries:
                     derived = rows_of(self, [block], distinct=True, word="value", functional=not single)
                     return derived, every and block.grouping.having is None  # type: ignore[union-attr]
                 return rows_of(self, [block], distinct=True), False
-        with self._with(inner):
+        with self.knowing(inner):
             found = self._rows_of(inner, around, distinct=True)
         if len(found.columns) != 1:
             return found, False
@@ -237,7 +237,7 @@ class Queries:
         other._common, other._checks = self._common, False
         other.heads.nullable, other.heads.recursive = dict(self.heads.nullable), self.heads.recursive
         try:
-            with other._with(query):
+            with other.knowing(query):
                 other._ordered(query, around and around.apart(other), ordering_of(query, self.text), extended=True)
         except (TooManyWays, RecursionError, TooDeepError):
             pass
@@ -293,7 +293,7 @@ class Queries:
             self._common = before
 
     @contextmanager
-    def _with(self, query: exp.Expr) -> Iterator[None]:
+    def knowing(self, query: exp.Expr) -> Iterator[None]:
         """Let the queries of the `with` of a query be known."""
         before = self._common
         try:

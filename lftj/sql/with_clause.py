@@ -83,7 +83,7 @@ class CommonTable:
                     self.queries.rows_of(self.query, None) if block is None else self.queries.rows_of_block(block)
                 )
         if self._derived is None:
-            with self.queries.within({**self.tables, self.name.casefold(): self}):
+            with self.queries.within({**self.tables, self.name.casefold(): self}), self.queries.knowing(self.query):
                 self._derived = RecursiveQuery(self.queries, self.node).derived(self._called)
         self._append(scope, scope.add(self._derived, called, names), columns, node)
 

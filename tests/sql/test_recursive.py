@@ -262,3 +262,22 @@ def test_a_step_that_rows_to_come_may_take_back_is_told_in_words_of_sql(step: st
     assert found.what.startswith("not supported yet: ")
     assert "of the recursive query `r` in its own step" in found.what
     assert found.span.column == len("with recursive ") + 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with q(x) as (select 1) select x from q union select n + 1 from r where n < 4",
+        "with q(x) as (select 1) select x from q union all select n + x from r, q where n < 4",
+        "with q(x) as (select 1), z as (select x from q) select x from z union all "
+        "(with q(x) as (select 2) select n + x from r, q where n < 4)",
+        "select 1 union select n + 1 from r where n < 3 and exists (select r.n, f from e where f = n)",
+        "select 1 union select v.x from e, lateral (values (f), (t)) v(x) where f in (select n from r)",
+    ],
+)
+def test_start_and_step_know_what_a_query_knows(query: str) -> None:
+    db, duck = lftj.Database(), duckdb_database()
+    for one in (db.sql, duck.execute):
+        one("create table e (f int, t int); insert into e values (1, 2), (2, 3)")
+    text = f"with recursive r(n) as ({query}) select * from r"
+    assert Counter(db.sql(text)) == Counter(duck.execute(text).fetchall())
