@@ -29,6 +29,13 @@ def refuse_parts(statement: exp.Expr, source: SqlText, **features: str) -> None:
 def changed_table(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> Table:
     """The table that a node names; a view is refused."""
     table = known_table(node, catalogue, source)
+    if node.args.get("joins"):
+        raise source.error(
+            "several tables whose rows are to be changed",
+            node,
+            why="a statement changes one table, and which of them is meant it does not say",
+            remedy="name the others behind `using` in `delete`, and behind `from` in `update`",
+        )
     if table.view:
         raise source.error(
             f"`{table.name}` is a view, and its rows cannot be changed",

@@ -53,6 +53,8 @@ CASES = [
     ("create view v as select a from t order by «nosuch»", "unknown column `nosuch`"),
     ("create view v as select a from t union select a from t order by «2»", "there is no column 2"),
     ("select a from t where exists (select 1 from money limit «1.5»)", "not supported yet: `LIMIT 1.5`"),
+    ("delete from «t, money»", "several tables whose rows are to be changed"),
+    ("delete from «t join money on a = m»", "several tables whose rows are to be changed"),
     # one name for several columns
     ("select x.a, y.a from t x join t y on x.b = y.b order by «a»", "ambiguous column `a`"),
     ("select * from t x join t y on x.b = y.b order by «b» limit 1", "ambiguous column `b`"),
