@@ -36,7 +36,7 @@ class LftjSql(DuckDB):
 
         All aggregates have a place, `current_date`, intervals, and the field of `extract`. Functions say how many
         `arguments` are written, of which sqlglot drops some without a word. Several groupings may be by conditions, and
-        `in` and `all` over `values`.
+        `in` and `all` over `values`. A join tells whether it is a `word` or a comma.
         """
 
         def _parse_function_call(
@@ -56,6 +56,13 @@ class LftjSql(DuckDB):
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
             return _of_all_rows(found) if isinstance(found, exp.Anonymous) else found
+
+        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+            begin = self._curr
+            found = super()._parse_join(*args, **kwargs)
+            if found is not None:
+                found.meta["word"] = begin.token_type != TokenType.COMMA
+            return found
 
         def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
             found = super()._parse_in(this, alias)

@@ -49,10 +49,8 @@ def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) ->
     """Add a table and those that are joined to it; `join` binds closer than a comma."""
     parts: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
     for join in joins:
-        if any(join.args.get(name) for name in ("method", "side", "kind", "on", "using")):
+        if join.meta.get("word") or any(join.args.get(name) for name in ("method", "side", "kind", "on", "using")):
             parts[-1][1].append(join)
-        elif scope.source.behind("join", join.this):
-            raise without_condition(scope, join)
         else:
             parts.append((join.this, []))
     for table, joined in parts:
@@ -81,7 +79,8 @@ def _join(scope: QueryScope, join: exp.Join, first: int) -> None:
     if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS"):
         shown = " ".join(part.lower() for part in (method, kind) if part)
         raise scope.source.unsupported(f"`{shown} join`", join, "use `exists`, or an inner or outer join")
-    if (side or kind == "INNER") and not method and not join.args.get("on") and not join.args.get("using"):
+    conditional = (side or kind == "INNER" or join.meta.get("word")) and not method and kind != "CROSS"
+    if conditional and not join.args.get("on") and not join.args.get("using"):
         raise without_condition(scope, join)
     if side:
         right = QueryScope(scope.queries, Beside(scope))

@@ -5,6 +5,7 @@ sqlglot reads many dialects, and leaves it to whoever uses a tree to see that a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -67,6 +68,19 @@ def _group(node: exp.Expr, source: SqlText) -> None:
     if not any(node.args.values()):
         why, remedy = "nothing says what the groups are", "name the columns that make a group"
         raise source.error("`group by` without columns", node, why=why, remedy=remedy)
+    if node.args.get("all") and node.expressions:
+        _raise_of_all("group by all", node.expressions[0], source)
+
+
+def _order(node: exp.Expr, source: SqlText) -> None:
+    items = [item.this for item in node.expressions]
+    if len(items) > 1 and any(isinstance(item, exp.Var) and item.name.upper() == "ALL" for item in items):
+        _raise_of_all("order by all", node, source)
+
+
+def _raise_of_all(what: str, node: exp.Expr, source: SqlText) -> None:
+    why, remedy = "it has every column", f"write `{what}` alone, or name the columns"
+    raise source.error(f"`{what}` with something else", node, why=why, remedy=remedy)
 
 
 def _in(node: exp.Expr, source: SqlText) -> None:
@@ -139,6 +153,38 @@ def _values(node: exp.Expr, source: SqlText) -> None:
             why, remedy = "a value of a row has no name", "leave the name out, or write the comma before it"
             raise source.error(f"`{named.alias}` behind a value", named, why=why, remedy=remedy)
 
+    if isinstance(node.parent, exp.Insert) and node.args.get("alias") is not None:
+        _raise_of_rows(node.args["alias"], source)
+
+
+def _raise_of_rows(node: exp.Expr, source: SqlText) -> None:
+    """Raise the error about rows without a comma between them, which the parser takes for a name and columns."""
+    why, remedy = "a comma stands between two rows", "write the comma"
+    raise source.error("something behind a row of `values`", node, why=why, remedy=remedy)
+
+
+def _table_alias(node: exp.Expr, source: SqlText) -> None:
+    if isinstance(node.parent, exp.Values) and node.this is None:
+        _raise_of_rows(node, source)
+    for column in node.args.get("columns") or ():
+        if not isinstance(column, exp.Identifier) or source.text[column.meta.get("start", 0)].isdigit():
+            why, remedy = "the list says how columns are called, and nothing else of them", "write names alone"
+            raise source.error("a list of columns with more than names", column, why=why, remedy=remedy)
+
+
+def _alias(node: exp.Expr, source: SqlText) -> None:
+    if isinstance(node.parent, exp.Paren | exp.Tuple):
+        why, remedy = "what stands within parentheses has no name", "write an operator, or a comma, before it"
+        raise source.error(f"`{node.alias}` behind a value", node, why=why, remedy=remedy)
+
+
+def _between(node: exp.Expr, source: SqlText) -> None:
+    ends = [part.meta["end"] for part in node.args["low"].walk() if "end" in part.meta]
+    starts = [part.meta["start"] for part in node.args["high"].walk() if "start" in part.meta]
+    if ends and starts and not re.search(r"\band\b", source.text[max(ends) + 1 : min(starts)], re.IGNORECASE):
+        why, remedy = "`and` stands between the lower and the upper bound", "write `between ... and ...`"
+        raise source.error("`between` without `and`", node, why=why, remedy=remedy)
+
 
 def _schema(node: exp.Expr, source: SqlText) -> None:
     """Refuse a list of columns of `insert` or `create view` that says more than their names."""
@@ -207,6 +253,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.With: _with,
     exp.Group: _group,
     exp.In: _in,
+    exp.Order: _order,
     exp.Limit: _limit,
     exp.Max: _extreme,
     exp.Min: _extreme,
@@ -214,6 +261,9 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Window: check_window,
     exp.Values: _values,
     exp.Schema: _schema,
+    exp.TableAlias: _table_alias,
+    exp.Alias: _alias,
+    exp.Between: _between,
     exp.DefaultColumnConstraint: _default,
     exp.Distinct: _distinct,
     exp.Column: _column,

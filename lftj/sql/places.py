@@ -87,11 +87,6 @@ class SqlText:
         shown = as_duckdb(node).lower()
         return re.sub(r"^\w+", self.word(node), shown, count=1) if "start" in node.meta else shown
 
-    def behind(self, word: str, node: exp.Expr) -> bool:
-        """Whether a node stands behind a word of SQL, parentheses aside."""
-        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-        return bool(starts and re.search(rf"\b{word}[\s(]*$", self.text[: min(starts)].casefold()))
-
     def error(self, what: str, node: exp.Expr | None, *, why: str, remedy: str) -> ProgramError:
         """The error to raise about a node."""
         found = Diagnostic(what, self.span(node), why=why, remedy=remedy)

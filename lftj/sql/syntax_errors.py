@@ -62,7 +62,12 @@ _ALIKE, _LACKING = 0.6, 0.7
 
 # Behind these, and behind a comma, no comma has a meaning.
 _NO_ITEM = {TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.FROM, TokenType.VALUES}
-_NO_ITEM |= {TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY}
+_NO_ITEM |= {TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.DISTINCT}
+# What ends a value or a name: none can begin with it.
+_NO_BEGIN = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEMICOLON}
+
+# What a join begins with before `join`.
+_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL}
 
 # Functions to the parser that are written without parentheses, `power` by its name too.
 _OPERATORS = (exp.Binary, exp.Case, exp.Cast, exp.If)
@@ -160,14 +165,44 @@ def out_of_place(source: SqlText, tokens: Sequence[Token]) -> ProgramError | Non
             remedy = "write `insert into`, `insert or replace into` or `insert or ignore into`"
             return refused("syntax error at `into`", span_of(source, token), why, remedy)
     for at, token in enumerate(tokens):
+        lacking = _lacking(source, tokens, at)
+        if lacking is not None:
+            return lacking
         if token.token_type == TokenType.UPDATE and _behind_conflict(tokens, at):
             why = "behind `on conflict` stands `do update` or `do nothing`"
             return refused("syntax error: `update` without `do`", span_of(source, token), why, "write `do update`")
+    unfinished = _without_then(tokens)
+    if unfinished is not None:
+        why, remedy = "each `when` says what the value is `then`", "write `when ... then ...`"
+        return refused("syntax error: `when` without `then`", span_of(source, unfinished), why, remedy)
     alone = _unclosed(tokens)
     if alone is not None:
         what = "a parenthesis that is never closed" if alone.text == "(" else "a parenthesis that nothing opened"
         return refused(f"syntax error: {what}", span_of(source, alone), "each `(` has one `)`", _closing(alone))
     return None
+
+
+def _lacking(source: SqlText, tokens: Sequence[Token], at: int) -> ProgramError | None:
+    """The error about a word that something is missing behind, or before, which the parser does without."""
+    before = tokens[at - 1].token_type if at else None
+    kind, *ahead = (token.token_type for token in tokens[at : at + 3])
+    ends = not ahead or ahead[0] in _NO_BEGIN
+    joins = len(ahead) == 2 and ahead[0] in _SIDES and ahead[1] in {*_SIDES, TokenType.JOIN, TokenType.OUTER}
+    why = remedy = ""
+    if kind == TokenType.PLUS and before in _NO_ITEM and ends:
+        why, remedy = "a value is missing behind it", "write the value, or leave it out"
+    elif kind == TokenType.OVER and before == TokenType.R_PAREN and ends:
+        why, remedy = "behind it stands a window", "write `over (...)`, or `over w` with a window that has this name"
+    elif kind == TokenType.PARTITION_BY and (ends or ahead[0] == TokenType.ORDER_BY):
+        why, remedy = "nothing says what parts the rows", "name columns, or leave it out"
+    elif kind == TokenType.ALIAS and (ends or ahead[0] == TokenType.NUMBER or joins) and ahead[:1] != [TokenType.FROM]:
+        why, remedy = "a name stands behind it", "write the name, or leave it out"
+    elif kind == TokenType.ALIAS and before in _NO_ITEM:
+        why, remedy = "what is to have the name is missing before it", "write the value"
+    elif [kind, *ahead[:1]] == [TokenType.DISTINCT, TokenType.ON] and ahead[1:] != [TokenType.L_PAREN]:
+        why, remedy = "`on` has its columns in parentheses", "write `distinct on (a, ...)`"
+    word = " ".join(tokens[at].text.lower().split())
+    return refused(f"syntax error at `{word}`", span_of(source, tokens[at]), why, remedy) if why else None
 
 
 def too_many_arguments(name: str, most: int, given: int) -> dict[str, str]:
@@ -278,6 +313,25 @@ def _called(tokens: Sequence[Token], end: int) -> tuple[Token, int] | None:
         if depth == 0:
             named = tokens[at - 1].text.isidentifier()
             return (tokens[at - 1], 0 if at + 1 == end else commas + 1) if named else None
+    return None
+
+
+def _without_then(tokens: Sequence[Token]) -> Token | None:
+    """The `when` of a `case` that no `then` follows; None if there is none."""
+    open_: list[Token | None] = []  # for each `case` around, its `when` that waits for `then`
+    for token in tokens:
+        kind = token.token_type
+        if kind == TokenType.CASE:
+            open_.append(None)
+        elif open_ and kind == TokenType.THEN:
+            open_[-1] = None
+        elif open_ and kind in (TokenType.WHEN, TokenType.ELSE, TokenType.END):
+            if open_[-1] is not None:
+                return open_[-1]
+            if kind == TokenType.WHEN:
+                open_[-1] = token
+            elif kind == TokenType.END:
+                open_.pop()
     return None
 
 

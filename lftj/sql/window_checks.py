@@ -125,6 +125,16 @@ def _check_frame(node: exp.Expr, source: SqlText) -> None:
     spec = node.args.get("spec")
     if spec is None:
         return
+    for side in ("start", "end"):
+        given = spec.args.get(side)
+        told = given is None or spec.args.get(f"{side}_side") or str(given).upper() == "CURRENT ROW"
+        if not told or (given is None and side == "start"):
+            raise source.error(
+                "a frame without its ends" if given is None else f"`{str(given).lower()}` as the end of a frame",
+                node,
+                why="nothing says whether rows before the current one are meant, or behind it",
+                remedy="write `between 1 preceding and 1 following`, `current row` or `unbounded preceding`",
+            )
     start, end = (_end(spec, side) for side in ("start", "end"))
     end = "current row" if spec.args.get("end") is None else end
     if start == "unbounded following" or end == "unbounded preceding" or _PLACES[start] > _PLACES[end]:

@@ -53,8 +53,34 @@ CASES = [
     ("create view v as select a from t order by «nosuch»", "unknown column `nosuch`"),
     ("create view v as select a from t union select a from t order by «2»", "there is no column 2"),
     ("select a from t where exists (select 1 from money limit «1.5»)", "not supported yet: `LIMIT 1.5`"),
+    # what the parser does without
+    ("insert into money values (1) («2»)", "something behind a row of `values`"),
+    ("insert into money values (1), (2) «f (3»)", "something behind a row of `values`"),
+    ("insert into money values (1), (2) «in (3»)", "something behind a row of `values`"),
+    ("select * from (values (1, 2) («3, 4»))", "something behind a row of `values`"),
+    ("select * from (values (1, 2)) v(p, «q» r)", "a list of columns with more than names"),
     ("delete from «t, money»", "several tables whose rows are to be changed"),
     ("delete from «t join money on a = m»", "several tables whose rows are to be changed"),
+    ("select a from t where «a between 1 2»", "`between` without `and`"),
+    ("select case «when» a = 1 b end from t", "syntax error: `when` without `then`"),
+    ("select case when a = 1 then b «when» a = 2 'x' else 'y' end from t", "syntax error: `when` without `then`"),
+    ("select a «as», b from t", "syntax error at `as`"),
+    ("select a «as» 2 from t", "syntax error at `as`"),
+    ("select «as» a from t", "syntax error at `as`"),
+    ("select t.a from t «as» right join money on a = m", "syntax error at `as`"),
+    ("select a from t where a in (1, «+»)", "syntax error at `+`"),
+    ("select distinct«,» a from t", "syntax error at `,`"),
+    ("select «distinct» on a, b from t", "syntax error at `distinct`"),
+    ("select a from t where («a = 1 b»)", "`b` behind a value"),
+    ("select * from t join (values (null), («1)) v(x») where a = x", "a join without `on` or `using`"),
+    ("select * from t join lateral (select «1 as z) q»", "a join without `on` or `using`"),
+    ("select * from (t join «money»)", "a join without `on` or `using`"),
+    ("select sum(a) «over» from t", "syntax error at `over`"),
+    ("select sum(a) over («partition by») from t", "syntax error at `partition by`"),
+    ("select «sum(a) over (order by a» rows between) from t", "a frame without its ends"),
+    ("select «sum(a) over (order by a rows 1») from t", "`1` as the end of a frame"),
+    ("select a, b from t group by all, «b»", "`group by all` with something else"),
+    ("select a, b from t order by «a», all", "`order by all` with something else"),
     # one name for several columns
     ("select x.a, y.a from t x join t y on x.b = y.b order by «a»", "ambiguous column `a`"),
     ("select * from t x join t y on x.b = y.b order by «b» limit 1", "ambiguous column `b`"),
@@ -93,5 +119,12 @@ def test_what_resembles_these_is_no_error() -> None:
     db.sql("create table flag (f boolean); insert into flag values (null); update flag set f = 1 = 1")
     assert list(db.sql("select f from flag")) == [(True,)]
     assert list(db.sql("select a from t where exists (select 1 / 0, t.a, t.* from money order by m)")) == [(1,), (2,)]
+    assert list(db.sql('select a as "as", case when a between (+1) and 1 then b end as x from t where (a = 1)')) == [
+        (1, "x")
+    ]
+    assert list(db.sql("select over, q.left from (select 1 as over, 2 as left) as q inner join t on over = a")) == [
+        (1, 2)
+    ]
+    assert list(db.sql("create view v as from t; create table w as from t limit 0")["v"].inserted) == list(db["v"])
     assert list(db.sql("update t u set u.a = a + 1 where a = 2")["t"].inserted) == [(3, None, None, 1)]
     assert list(db.sql("with w(p) as (select 1, 2) select p from w")) == [(1,)]
