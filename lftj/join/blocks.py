@@ -32,7 +32,7 @@ from lftj.join.join_state import (
     write_row,
 )
 from lftj.join.trie import KEY_MIN
-from scantree._jit import inlined
+from scantree._jit import inlined, kernel
 
 # In the place of a block: there is none, or what it counts or sums exceeds int64
 NO_BLOCK, TOO_LARGE = -1, -2
@@ -45,7 +45,7 @@ def _product(a, b):
     return a * b if np.abs(np.float64(a)) * np.abs(np.float64(b)) <= MOST else KEY_MIN
 
 
-@inlined
+@kernel
 def _weight(walk, d):
     """(product, magnitude) of those keys that weigh, from the first depth of a block to depth d."""
     weight, size = np.int64(1), np.int64(1)
@@ -57,17 +57,23 @@ def _weight(walk, d):
     return weight, size
 
 
+@kernel
+def _add_weighed(walk, d, n):
+    """Add what `n` bindings of the last depth of a block weigh."""
+    blocks, block = walk.blocks, walk.depths[d, BLOCK]
+    weight, size = _weight(walk, d)
+    blocks[block, SUM] += weight * n
+    size = _product(size, n)
+    more = np.abs(np.float64(blocks[block, SIZE])) + np.abs(np.float64(size))
+    blocks[block, SIZE] = blocks[block, SIZE] + size if more <= MOST else KEY_MIN
+
+
 @inlined
 def add_rows(walk, d, n):
     """Add `n` bindings of the last depth of a block, whose keys do not weigh if there are several."""
-    blocks, block = walk.blocks, walk.depths[d, BLOCK]
-    blocks[block, COUNT] += n
+    walk.blocks[walk.depths[d, BLOCK], COUNT] += n
     if walk.control[WEIGHING]:
-        weight, size = _weight(walk, d)
-        blocks[block, SUM] += weight * n
-        size = _product(size, n)
-        more = np.abs(np.float64(blocks[block, SIZE])) + np.abs(np.float64(size))
-        blocks[block, SIZE] = blocks[block, SIZE] + size if more <= MOST else KEY_MIN
+        _add_weighed(walk, d, n)
 
 
 @inlined

@@ -146,7 +146,7 @@ def tracing_triejoin(mem, walk, trace, out, budget):
         if trace is not None and not room_for(walk, trace, d):
             status = CROWDED
             break
-        matched, block = False, NO_BLOCK
+        matched, counted, block = False, False, NO_BLOCK
         if depths[d, KIND] == JOIN:
             alive = open_node(mem, walk, trace, d) if enter == OPENING else True
             if trace is None and control[STAMP] and depths[d, LEAF]:
@@ -282,21 +282,23 @@ def tracing_triejoin(mem, walk, trace, out, budget):
             d = blocks[block, PARENT]
             if d < 0:
                 break
-            if trace is None:
-                note_count(walk, block)
-            block = multiplied(walk, d, block, out)
-        # What is to be counted next below the binding of depth d: nothing (NO_BLOCK), or one after the other if their
-        # counts are known.
-        while block >= 0:
-            blocks[block, COUNT] = blocks[block, SUM] = blocks[block, SIZE] = 0
-            if trace is not None or blocks[block, SLOTS] == 0 or not counted_before(walk, block):
-                d = blocks[block, TOP]
-                enter = OPENING
+            counted = True
+        if trace is None:
+            # The blocks below the binding of depth d, one after the other: what was counted just now, then those whose
+            # counts are known, up to one that is to be counted.
+            while block >= 0:
+                if counted:
+                    note_count(walk, block)
+                else:
+                    blocks[block, COUNT] = blocks[block, SUM] = blocks[block, SIZE] = 0
+                    if blocks[block, SLOTS] == 0 or not counted_before(walk, block):
+                        d = blocks[block, TOP]
+                        enter = OPENING
+                        break
+                block, counted = multiplied(walk, d, block, out), False
+            if block == TOO_LARGE:
+                status = OVERFLOW
                 break
-            block = multiplied(walk, d, block, out)
-        if block == TOO_LARGE:
-            status = OVERFLOW
-            break
     control[DEPTH], control[ENTER] = d, enter
     return status
 
