@@ -1,8 +1,8 @@
 """Aggregate heads: from the bindings of the body to one row per group.
 
 A clause with `aggregate` is the only one of its head, and derives (group..., result) for every group with a binding.
-Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand), or counts them
-(factorised.py). There are two kinds (`AggregateSpec.by_rows`):
+Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand), counts them
+(factorised.py), or computes with columns (by_columns.py). There are two kinds (`AggregateSpec.by_rows`):
 
     count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
     min, max, cat      read the rows of the one relation below, whatever changed there (group_scan.py)
@@ -30,6 +30,7 @@ from lftj.evaluate.accumulators import (
     Sums,
     none_without_result,
 )
+from lftj.evaluate.by_columns import bound_by_columns
 from lftj.evaluate.factorised import sums_by_blocks
 from lftj.evaluate.group_scan import GroupScan, folded, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
@@ -103,8 +104,11 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
         sums, evaluation = by_blocks
     else:
         gathering = Gathering(folding)
-        evaluation = evaluator.rows(clause, limits, gathering.add)
-        sums = gathering.sums()
+        by_columns = bound_by_columns(evaluator, clause, limits, gathering.add)
+        if by_columns is None:
+            gathering = Gathering(folding)
+            by_columns = evaluator.rows(clause, limits, gathering.add)
+        evaluation, sums = by_columns, gathering.sums()
     rows, without_result = _held(evaluator, folding, sums).all_rows()
     return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
 

@@ -128,7 +128,7 @@ class Triggers:
         takes few, how rows are joined need not be planned, which would take longer than evaluating small relations.
         """
         clause, relations = heads.clauses[0], step.after
-        if split_text(clause) is not None:
+        if split_text(clause) is not None or len(clause.atoms) == 1:
             return False
         many = FAR_TOO_MANY_BINDINGS * sum(len(relations[name]) for name in heads.reads)
         evaluating = step.evaluator.plan(clause, limits=limits)[1].cost

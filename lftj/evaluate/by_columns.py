@@ -1,0 +1,87 @@
+"""Aggregates over one relation, column by column: where no key order has the columns that they read in front.
+
+    q[f, s] = sum p * (100 - d) : { item(_, f, s, p, d, day), day <= date("1998-09-02") }.
+
+A walk would want the relation sorted by these columns, a copy of it for each aggregate of a `group by`. So the columns
+that are read are copied out of its pages, conditions and terms are computed over them, a part of the rows at a time,
+and what is bound is folded. Whatever has no value, and what conditions compute, is left to the walk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.text_steps import TextColumns
+from lftj.join.run import Counters, Limits
+from lftj.language.clause import Clause, Var, variables_of
+from lftj.plan.body import body_of
+from lftj.plan.joinplan import plan_join
+from lftj.plan.keyorder import OrderSearch
+from lftj.program.evaluation import Evaluation
+from lftj.program.text_split import split_text
+from lftj.store.stored import StoredRelation
+
+if TYPE_CHECKING:
+    from lftj.evaluate.evaluator import Evaluator
+
+Ints = npt.NDArray[np.int64]
+
+# Rows from which on a relation is read so; rows that are computed at a time.
+LEAST, PART = 1 << 13, 1 << 18
+
+
+def bound_by_columns(
+    evaluator: Evaluator, clause: Clause, limits: Limits, emit: Callable[[Ints], None]
+) -> Evaluation | None:
+    """Give the bindings of an aggregate's clause to `emit`, int64[width, n]; None if it is to be walked instead.
+
+    Nothing of what was given counts then.
+    """
+    places = _places(clause)
+    if places is None:
+        return None
+    relation = evaluator.relations[clause.atoms[0].predicate]
+    if len(relation) < LEAST or _is_in_front({*places.values()}, relation):
+        return None
+    start = time.perf_counter()
+    whole = relation.content.some_columns([*places.values()])
+    found = 0
+    for at in range(0, len(relation), PART):
+        part = whole[:, at : at + PART]
+        columns = TextColumns(dict(zip(places, part, strict=True)), part.shape[1], evaluator.symbols, evaluator.given)
+        kept, wrong = columns.met(clause.compares)
+        columns.take(kept)
+        codes = [columns.codes(term) for term in clause.head_args]
+        if wrong.any() or not columns.defined.all():
+            return None
+        emit(np.array(codes, np.int64).reshape(len(codes), columns.count))
+        found += columns.count
+        limits.look(found)
+    counters = Counters(steps=len(relation), rows=found)
+    body = body_of(clause, range(1), apart=True)
+    search = OrderSearch(body, {relation.schema.name: relation.statistics}, False)
+    plan = plan_join(body, search.forced(tuple(v for v in body.atoms[0].columns if v)), evaluator.relations)
+    return Evaluation(clause, plan, counters, time.perf_counter() - start)
+
+
+def _places(clause: Clause) -> dict[str, int] | None:
+    """The columns that a clause reads of its one atom, by variable; None if it is of another form."""
+    if len(clause.atoms) != 1 or clause.negated or clause.threshold is not None or split_text(clause) is not None:
+        return None
+    arguments = [arg for arg in clause.atoms[0].args if arg is not None]
+    named = {arg.name: place for place, arg in enumerate(clause.atoms[0].args) if isinstance(arg, Var)}
+    read = {v.name for term in clause.head_args for v in variables_of(term)}
+    read |= {v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term)}
+    if len(named) < len(arguments) or not read <= named.keys() or not read:
+        return None
+    return {name: place for name, place in named.items() if name in read}
+
+
+def _is_in_front(places: set[int], relation: StoredRelation) -> bool:
+    """Whether a key order that is built has these columns in front, in whatever order."""
+    return any({*order[: len(places)]} == places for order in relation.orders)

@@ -1,0 +1,100 @@
+"""Aggregates over one relation by its columns: what a walk gives, over all types, in parts of few rows.
+
+Catches: a row that counted although a condition has no value for it, wildcards that were taken for one row, parts that
+were folded twice when a later one has to be walked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+import lftj
+from lftj.evaluate import by_columns
+from tests.conftest import examples
+from tests.engine.programs import seeds
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+
+DECLARED = """
+.decl t(a:number, b:number?, c:float, d:symbol, e:date?, f:decimal(6,2), g:unsigned)
+"""
+VALUES: dict[str, tuple[Any, ...]] = {
+    "number": (0, 1, -3, 7, 2**62, -(2**63)),
+    "number?": (0, 2, None),
+    "float": (0.0, 1.5, -2.25, float("inf"), 1e300),
+    "symbol": ("", "x", "xy", "ß"),
+    "date?": (None, date(2024, 2, 29), date(1970, 1, 1)),
+    "decimal(6,2)": (Decimal(0), Decimal("12.34"), Decimal("-9999.99")),
+    "unsigned": (0, 5, 2**63, 2**64 - 1),
+}
+COLUMNS = dict(zip("abcdefg", VALUES, strict=True))
+OPERANDS = ("a", "b", "c", "f", "g", "a * 2", "a / (a - 1)", "a * a", "f + 1.5d", "strlen(d)", "c / 3.0")
+CONDITIONS = (
+    *("a > 0", "b != 1", "c < 2.0", 'd >= "x"', 'd != "xy"', 'e > date("2000-01-01")', "f <= 0.0d", "g > 5u"),
+    *("!is_null(b)", "is_null(e)", "a / b > 0", "a < b", "a % 3 = 1", 'contains("x", d)', "a = 7"),
+)
+
+
+def rule(rng: Random, at: int) -> str:
+    op = rng.choice(["count", "sum", "mean"])
+    operand = "" if op == "count" else f" {rng.choice(OPERANDS)}"
+    conditions = rng.sample(CONDITIONS, rng.choice([0, 1, 1, 2]))
+    groups = rng.sample("abdefg", rng.choice([0, 1, 1, 2]))
+    read = {name for text in (operand, *conditions, *groups) for name in re.findall(r"\b[a-g]\b", text)}
+    named = ", ".join(c if c in read else "_" for c in COLUMNS)
+    braces = ", ".join([f"t({named})", *conditions])
+    if groups:
+        return f"h{at}[{', '.join(groups)}] = {op}{operand} : {{ {braces} }}."
+    return f"h{at}(n) :- n = {op}{operand} : {{ {braces} }}."
+
+
+def answers(db: lftj.Database, heads: list[str]) -> Iterator[object]:
+    for head in heads:
+        try:
+            yield sorted(map(repr, db[head]))
+        except lftj.Error as error:
+            yield type(error), error.what
+
+
+@given(rng=seeds)
+@examples(200, 15)
+def test_what_a_walk_gives(rng: Random) -> None:
+    rules = []
+    for at in range(4):
+        made = rule(rng, at)
+        try:
+            lftj.Database(DECLARED + made)
+        except lftj.ProgramError:
+            continue  # of types that do not go together
+        rules.append((f"h{at}", made))
+    rows = [tuple(rng.choice(values) for values in VALUES.values()) for _ in range(rng.randint(0, 12))]
+    found = []
+    for least, part in ((0, rng.choice([1, 3, 100])), (1 << 60, 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(by_columns, "LEAST", least)
+            patch.setattr(by_columns, "PART", part)
+            db = lftj.Database(DECLARED + "\n".join(made for _, made in rules))
+            db.load("t", rows)
+            found.append(list(answers(db, [head for head, _ in rules])))
+    assert found[0] == found[1], rules
+
+
+def test_no_key_order_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each aggregate of a `group by` had a copy of the relation in an order of its own."""
+    monkeypatch.setattr(by_columns, "LEAST", 0)
+    db = lftj.Database(".decl t(k:number, a:number, b:number, c:number)")
+    db.rules("s[c] = sum a : { t(_, a, _, c) }. m[c] = mean b : { t(_, _, b, c) }. n[a] = count : { t(_, a, _, _) }.")
+    rows = [(i, i % 3, i % 5, i % 2) for i in range(100)]
+    db.load("t", rows)
+    assert dict(db["s"]) == {c: sum(row[1] for row in rows if row[3] == c) for c in (0, 1)}
+    assert dict(db["n"]) == {0: 34, 1: 33, 2: 33}
+    assert dict(db["m"]) == {0: 2.0, 1: 2.0}
+    assert list(db._state.relations["t"].orders) == [(0, 1, 2, 3)]
