@@ -155,13 +155,18 @@ def multiplied(folding: Folding, rows: Ints) -> Ints:
     if len(rows) > width + 1 and rows.shape[1]:
         about = np.prod(rows[width:].astype(np.float64), axis=0).sum()
         if about > COUNTABLE:
-            raise EvaluationError(
-                f"an aggregate ranges over about {about:.1g} bindings",
-                why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every "
-                "combination of rows is a binding; nothing was changed",
-                remedy="name the variables that the braces need in a rule of its own, and aggregate over its head",
-            )
+            raise too_many(about)
     return weights
+
+
+def too_many(about: float) -> EvaluationError:
+    """The error of `about` so many bindings, which is more than can be counted."""
+    return EvaluationError(
+        f"an aggregate ranges over about {about:.1g} bindings",
+        why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every "
+        "combination of rows is a binding; nothing was changed",
+        remedy="name the variables that the braces need in a rule of its own, and aggregate over its head",
+    )
 
 
 def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.accumulators import BITS, COUNTABLE, LOW, Folding, Sums
+from lftj.evaluate.accumulators import BITS, COUNTABLE, LOW, Folding, Gathering, Sums, too_many
 from lftj.language.aggregate_specs import accumulated
 from lftj.language.clause import Apply, Clause, Term, Var, variables_of
 from lftj.language.types import DECIMAL, NUMBER, scale_of
@@ -26,7 +26,7 @@ from lftj.plan.joinplan import Folded
 from lftj.plan.partial_functions import partial_of, partial_terms
 from lftj.program.text_split import split_text
 from lftj.values.type_table import family_of, type_of
-from scantree.consolidate import runs_of
+from scantree.consolidate import consolidated
 
 if TYPE_CHECKING:
     from lftj.evaluate.evaluator import Evaluator
@@ -86,29 +86,55 @@ def sums_by_blocks(
     folded = None if split_text(clause) is not None else folded_of(clause, body_of(clause))
     if folded is None:
         return None
-    chunks: list[Ints] = []
-    try:
-        evaluation = evaluator.walk_folded(clause, folded, limits, chunks.append)
-    except EvaluationError:  # what leaves 64 bits
-        return None
-    rows = np.concatenate([np.empty((folding.groups + 3, 0), np.int64), *chunks], axis=1)
     most = _greatest(clause.head_args[-1]) if folding.operand else 0
-    if (rows[-3] > COUNTABLE).any() or (folding.operand and (rows[-1] > most).any()):
+    gathering = GroupRows(folding, most)
+    try:
+        evaluation = evaluator.walk_folded(clause, folded, limits, gathering.add)
+    except EvaluationError:  # what leaves 64 bits
+        if not folded.factors:
+            raise
         return None
-    return _sums(folding, rows), evaluation
+    sums = gathering.sums()
+    return None if sums is None else (sums, evaluation)
 
 
-def _sums(folding: Folding, rows: Ints) -> Sums:
-    """Of rows int64[k + 3, n]: the terms of a group, a count, a sum; terms may be the same for several rows."""
-    k = folding.groups
-    values = rows[k : k + 1]
-    if folding.operand:
-        values = np.stack([rows[k], rows[k + 1] >> BITS, rows[k + 1] & LOW])
-    groups = rows[:k]
-    if k and rows.shape[1]:
-        groups, order, starts = runs_of(np.ascontiguousarray(groups))
-        if order is not None:
-            values = values[:, order]
-        groups, values = groups.take(starts, axis=1), np.add.reduceat(values, starts, axis=1)
-    none = np.empty((k + 1, 0), np.int64)
-    return Sums(groups, values, none, none[0])
+class GroupRows:
+    """Rows of groups that come in chunks, added up as `Gathering` does with bindings; `most`: see `_greatest`."""
+
+    def __init__(self, folding: Folding, most: int) -> None:
+        self.folding, self._most, self._fits = folding, most, True
+        self._waiting: list[Ints] = []
+        self._size = 0
+        # The groups, and of the count and the sum of each the high and the low words.
+        self._groups = np.empty((folding.groups, 0), np.int64)
+        self._words = np.empty((4 if folding.operand else 2, 0), np.int64)
+
+    def add(self, chunk: Ints) -> None:
+        """More rows int64[k + 3, n]: the terms of a group, a count, a sum, its magnitude; several may be of a group."""
+        self._waiting.append(chunk)
+        self._size += chunk.shape[1]
+        if self._size >= max(Gathering.ROOM, self._groups.shape[1]):
+            self._add_up()
+
+    def _add_up(self) -> None:
+        k = self.folding.groups
+        rows = np.concatenate([np.empty((k + 3, 0), np.int64), *self._waiting], axis=1)
+        self._waiting, self._size = [], 0
+        self._fits = self._fits and not (self.folding.operand and (rows[-1] > self._most).any())
+        split = rows[k : k + len(self._words) // 2]
+        words = np.concatenate([split >> BITS, split & LOW])
+        self._groups, self._words = consolidated(np.hstack([self._groups, rows[:k]]), np.hstack([self._words, words]))
+
+    def sums(self) -> Sums | None:
+        """The sums of all that came; None if a product may be out of range, so that bindings have to be enumerated."""
+        self._add_up()
+        if not self._fits:
+            return None
+        half = len(self._words) // 2
+        high, low = self._words[:half], self._words[half:]
+        about = high[0] * 2.0**BITS + low[0]
+        if (about > COUNTABLE).any():
+            raise too_many(float(about.max()))
+        counts = (high[0] << BITS) + low[0]
+        none = np.empty((self.folding.groups + 1, 0), np.int64)
+        return Sums(self._groups, np.stack([counts, *high[1:], *low[1:]]), none, none[0])

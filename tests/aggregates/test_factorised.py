@@ -10,18 +10,25 @@ from collections.abc import Iterator
 from decimal import Decimal
 from random import Random
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError
+from lftj.evaluate import factorised
+from lftj.evaluate.accumulators import Gathering
 from lftj.evaluate.factorised import folded_of
 from lftj.language.clause import Clause
 from lftj.plan import lowering
 from lftj.plan.body import body_of
+from scantree.consolidate import consolidated
 from tests.conftest import examples
 from tests.engine.programs import seeds
 from tests.plain.evaluate import evaluate, parse
+
+Ints = npt.NDArray[np.int64]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -79,6 +86,7 @@ def test_random_bodies(rng: Random) -> None:
         # With few slots counts are forgotten, and memos given up.
         for name in ("LEAST_SLOTS", "MOST_SLOTS"):
             patch.setattr(lowering, name, 1 << rng.choice([0, 2, 12]))
+        patch.setattr(Gathering, "ROOM", rng.choice([1, 5, 1 << 20]))
         check(rng)
 
 
@@ -204,3 +212,43 @@ def test_a_sum_out_of_range_is_an_error() -> None:
     db.load("r", [(1, LARGE)])
     with pytest.raises(EvaluationError, match="sum"):
         len(db["s"])
+
+
+@pytest.mark.parametrize("rows", [1, 100, 128, 256, 300])
+def test_bindings_of_a_group_that_cannot_be_counted_are_an_error(rows: int) -> None:
+    """They come in rows of 2^56 each: 128 of them leave 64 bits, and 256 come to nothing."""
+    db = lftj.Database(f"{DECLARED} m[g] = count : {{ u(a), e(b, _), e(c, _), e(d, _), e(f, _), g = a - a }}.")
+    db.load("u", [(i,) for i in range(rows)])
+    db.load("e", [(i, 0) for i in range(1 << 14)])
+    if rows == 1:
+        assert list(db["m"]) == [(0, 1 << 56)]
+        return
+    with pytest.raises(EvaluationError, match="bindings"):
+        len(db["m"])
+
+
+def test_a_count_beyond_64_bits_is_an_error() -> None:
+    """To enumerate them instead would never end."""
+    db = lftj.Database(f"{DECLARED} n(k) :- k = count : {{ {', '.join(f'u({v})' for v in 'abcdfgh')} }}.")
+    db.load("u", [(i,) for i in range(1 << 10)])
+    with pytest.raises(EvaluationError, match="int64"):
+        len(db["n"])
+
+
+def test_rows_of_a_group_are_added_up_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group whose terms are bound late has a row per binding: all of them at once take more memory than the data."""
+    together = []
+
+    def spied(groups: Ints, words: Ints) -> tuple[Ints, Ints]:
+        together.append(groups.shape[1])
+        return consolidated(groups, words)
+
+    monkeypatch.setattr(factorised, "consolidated", spied)
+    monkeypatch.setattr(Gathering, "ROOM", 100)
+    db = lftj.Database(f"{DECLARED} m[g] = sum a : {{ e(a, b), r(b, c), g = c - c }}.")
+    db._evaluator.buffer_rows = 10
+    db.load("e", [(i, j) for i in range(40) for j in range(40)])
+    db.load("r", [(i, j) for i in range(40) for j in range(40)])
+    assert list(db["m"]) == [(0, sum(range(40)) * 40 * 40)]
+    assert len(together) > 10
+    assert max(together) < 200
