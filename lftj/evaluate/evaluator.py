@@ -368,9 +368,9 @@ class Evaluator:
             return self._run(clause, body, counted(plan), limits, {})
 
         plan, run, _ = finish(self, clause, plan, begin, lambda run: run.give(emit), limits)
-        return Evaluation(
-            clause, counted(plan), run.counters if run is not None else Counters(), time.perf_counter() - start
-        )
+        walked = replace(counted(plan), abandoned=plan.abandoned)
+        counters = run.counters if run is not None else Counters()
+        return Evaluation(clause, walked, counters, time.perf_counter() - start)
 
     def _walk_in_two(
         self,

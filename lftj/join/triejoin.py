@@ -221,6 +221,7 @@ def tracing_triejoin(mem, walk, trace, out, budget):
             if matched:
                 regs[d] = run_length(mem, frames, f)
                 if counting:
+                    depths[d, MATCHES] += 1
                     add_rows(walk, d, regs[d])
                     matched = False
         elif enter == OPENING:

@@ -252,3 +252,14 @@ def test_rows_of_a_group_are_added_up_as_they_come(monkeypatch: pytest.MonkeyPat
     assert list(db["m"]) == [(0, sum(range(40)) * 40 * 40)]
     assert len(together) > 10
     assert max(together) < 200
+
+
+def test_explain_tells_of_rows_that_were_counted_apart() -> None:
+    db = lftj.Database(f"{DECLARED} m[a] = count : {{ e(a, _), r(a, _) }}.")
+    db.load("e", [(i % 7, i) for i in range(50)])
+    db.load("r", [(i % 5, i) for i in range(50)])
+    assert len(db["m"]) == 5
+    (done,) = (done for clause, done in db._state.evaluations.items() if clause.aggregate is not None)
+    assert done.counters is not None
+    assert done.plan.folded is not None
+    assert done.counters.matches == (5, 5, 5)
