@@ -16,6 +16,7 @@ ones before them are bound are counted apart, and so are those that only a part 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -258,16 +259,20 @@ def _in_blocks(
     neighbours: Mapping[str, frozenset[str]],
     conditions: Collection[Condition],
     groups: int,
+    at_once: Collection[str],
 ) -> tuple[list[str], list[Block], dict[str, tuple[int, bool, int]]]:
     """(order, blocks, per variable (block, first of it, first child block)) for counting: see the module's text.
 
-    The first `groups` variables are a block, whatever connects them.
+    The first `groups` variables are a block, whatever connects them · `at_once`: what is counted without a walk, as
+    quickly as it would be remembered.
     """
     laid: list[str] = []
     blocks: list[Block] = []
     where: dict[str, tuple[int, bool, int]] = {}
 
     def keys_of(part: list[str], bound: frozenset[str]) -> tuple[str, ...] | None:
+        if len(part) == 1 and part[0] in at_once:
+            return None
         keys = frozenset[str]().union(*(neighbours[v] for v in part if v != ROOT_VARIABLE)) & bound - {ROOT_VARIABLE}
         return tuple(v for v in laid if v in keys) if bound - _computed(keys, conditions) else None
 
@@ -295,6 +300,15 @@ def _in_blocks(
 
     lay(list(order), -1, frozenset(), None)
     return laid, blocks, where
+
+
+def _counted_at_once(body: Body, folded: Folded | None) -> frozenset[str]:
+    """Multiplicities, and what is the last key of the rows of one atom, which asks for nothing else of it."""
+    elsewhere = [*(c.variables for c in body.conditions), *(atom.variables for atom in body.negated)]
+    wanted = frozenset[str]().union(*elsewhere, folded.factors if folded is not None else ())
+    of_one = Counter(v for atom in body.atoms for v in atom.variables)
+    free = (v for atom in body.atoms if None not in atom.columns for v in atom.variables if of_one[v] == 1)
+    return frozenset(free) - wanted | {atom.multiplicity for atom in body.atoms if atom.multiplicity}
 
 
 def _computed(variables: frozenset[str], conditions: Collection[Condition]) -> frozenset[str]:
@@ -364,7 +378,7 @@ def plan_join(
         rows[ROOT_VARIABLE] = 1.0
         groups += top and folded is not None
     if counting:
-        laid, blocks, where = _in_blocks(order, neighbours, body.conditions, groups)
+        laid, blocks, where = _in_blocks(order, neighbours, body.conditions, groups, _counted_at_once(body, folded))
     else:
         laid, blocks = [*order, *multiplicities], [Block(-1, 0, -1)]
         where = {v: (0, i == 0, -1) for i, v in enumerate(laid)}

@@ -21,7 +21,7 @@ from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, variables_of
 from lftj.language.functors import FUNCTORS
-from lftj.plan.joinplan import JoinPlan
+from lftj.plan.joinplan import ROOT_VARIABLE, Block, JoinPlan
 from lftj.plan.partial_functions import UNDEFINED, partial_of, partial_terms
 from lftj.values.codes import KEY_MIN
 from lftj.values.type_table import in_dictionary, storage_of, type_of
@@ -268,20 +268,34 @@ def lower(
 def _blocks(plan: JoinPlan, places: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the blocks, and their memos: about as large as the estimates say that there are counts."""
     blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
-    memos = [np.empty(0, np.int64)]
+    memos: list[tuple[int, list[int]]] = []
     at = 0
     for b, block in enumerate(plan.blocks):
         blocks[b, : cells.SIBLING + 1] = (block.parent, block.top, block.sibling)
         if block.keys is not None:
-            k, often = len(block.keys), int(min(plan.depths[block.parent].rows, MOST_SLOTS))
+            k, often = len(block.keys), int(min(_asked(plan, block), MOST_SLOTS))
             slots = max(LEAST_SLOTS, min(MOST_SLOTS, 1 << (2 * often).bit_length())) if k else 1
             values = block_memo.WEIGHED if plan.folded is not None and plan.folded.factors else block_memo.COUNTED
-            memo = np.full(k + slots * (values + k), block_memo.UNKNOWN, np.int64)
-            memo[:k] = [places[v] for v in block.keys]
             blocks[b, cells.MEMO : cells.SLOTS + 1] = at, k, slots
-            memos.append(memo)
-            at += len(memo)
-    return blocks, np.concatenate(memos)
+            memos.append((at, [places[v] for v in block.keys]))
+            at += k + slots * (values + k)
+    memo = np.full(at, block_memo.UNKNOWN, np.int64)
+    for start, registers in memos:
+        memo[start : start + len(registers)] = registers
+    return blocks, memo
+
+
+def _asked(plan: JoinPlan, block: Block) -> float:
+    """How often a memo is asked, by estimate, while the same counts are of use.
+
+    The keys that are bound before any other variable stay the same meanwhile.
+    """
+    before = 1.0
+    for d in sorted(plan.above(block.parent)):
+        if plan.depths[d].variable not in (ROOT_VARIABLE, *(block.keys or ())):
+            break
+        before = plan.depths[d].rows
+    return plan.depths[block.parent].rows / max(before, 1.0)
 
 
 def _frames(

@@ -23,6 +23,7 @@ from lftj.evaluate.factorised import folded_of
 from lftj.language.clause import Clause
 from lftj.plan import lowering
 from lftj.plan.body import body_of
+from lftj.plan.joinplan import choice_of, plan_join
 from scantree.consolidate import consolidated
 from tests.conftest import examples
 from tests.engine.programs import seeds
@@ -263,3 +264,15 @@ def test_explain_tells_of_rows_that_were_counted_apart() -> None:
     assert done.counters is not None
     assert done.plan.folded is not None
     assert done.counters.matches == (5, 5, 5)
+
+
+def test_what_is_counted_at_once_is_not_remembered() -> None:
+    """To look a count up takes longer than to count the rows of a run, and memory as large as the data."""
+    db = lftj.Database(f"{DECLARED} m[b] = sum z : {{ e(a, b), t(a, x, z), r(b, c), e(b, d), d > 1 }}.")
+    evaluator = db._evaluator
+    (clause,) = aggregates(db)
+    body, plan = evaluator.plan(clause, order=("a", "b", "x", "z", "c", "d"))
+    folded = folded_of(clause, body)
+    counted = plan_join(body, choice_of(plan), evaluator.relations, counting=True, folded=folded)
+    remembered = [counted.depths[block.top].variable for block in counted.blocks if block.keys is not None]
+    assert remembered == ["z", "d"]
