@@ -17,7 +17,7 @@ from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError
-from lftj.evaluate import factorised
+from lftj.evaluate import factorised, overdue
 from lftj.evaluate.accumulators import Gathering
 from lftj.evaluate.factorised import folded_of
 from lftj.language.clause import Clause
@@ -264,6 +264,25 @@ def test_explain_tells_of_rows_that_were_counted_apart() -> None:
     assert done.counters is not None
     assert done.plan.folded is not None
     assert done.counters.matches == (5, 5, 5)
+
+
+def test_explain_tells_of_key_orders_that_were_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overdue, "FLOOR", 20)
+    monkeypatch.setattr(overdue, "LATE", 0.01)
+    abandoned = 0
+    for seed in range(20):
+        rng = Random(seed)
+        atoms = [f"t({', '.join(rng.sample(NAMES, 3))})" for _ in range(4)]
+        db = lftj.Database(f"{DECLARED} m[a] = count : {{ e(a, _), {', '.join(atoms)} }}.")
+        db._evaluator.pilot_from = 1e9
+        db.load("e", [(i, i) for i in range(5)])
+        db.load("t", sorted({(rng.randint(0, 9), rng.randint(0, 9), rng.randint(0, 9)) for _ in range(60)}))
+        len(db["m"])
+        (done,) = (done for clause, done in db._state.evaluations.items() if clause.aggregate is not None)
+        assert done.counters is not None
+        assert (done.counters.abandoned > 0) == bool(done.plan.abandoned)
+        abandoned += done.counters.abandoned > 0
+    assert abandoned
 
 
 def test_what_is_counted_at_once_is_not_remembered() -> None:
