@@ -11,6 +11,7 @@ way, or the range of a decimal, is enumerated: whether that is an error is told 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import BITS, COUNTABLE, LOW, Folding, Gathering, Sums, too_many
+from lftj.join.run import Limits, TooManyRows
 from lftj.language.aggregate_specs import accumulated
 from lftj.language.clause import Apply, Clause, Term, Var, variables_of
 from lftj.language.types import DECIMAL, NUMBER, scale_of
@@ -30,10 +32,12 @@ from scantree.consolidate import consolidated
 
 if TYPE_CHECKING:
     from lftj.evaluate.evaluator import Evaluator
-    from lftj.join.run import Limits
     from lftj.program.evaluation import Evaluation
 
 Ints = npt.NDArray[np.int64]
+
+# Rows that are enumerated at most where a count leaves 64 bits: each may stand for many bindings (`multiplied`).
+ENUMERATED = 1 << 24
 
 
 def folded_of(clause: Clause, body: Body) -> Folded | None:
@@ -90,12 +94,22 @@ def sums_by_blocks(
     gathering = GroupRows(folding, most)
     try:
         evaluation = evaluator.walk_folded(clause, folded, limits, gathering.add)
-    except EvaluationError:  # what leaves 64 bits
-        if not folded.factors:
-            raise
-        return None
+    except EvaluationError as error:  # what leaves 64 bits
+        return None if folded.factors else _enumerated(evaluator, clause, folding, limits, error)
     sums = gathering.sums()
     return None if sums is None else (sums, evaluation)
+
+
+def _enumerated(
+    evaluator: Evaluator, clause: Clause, folding: Folding, limits: Limits, error: EvaluationError
+) -> tuple[Sums, Evaluation]:
+    """The sums, or the error that says how many bindings there are; `error` where to enumerate these would not end."""
+    gathering = Gathering(folding)
+    try:
+        evaluation = evaluator.rows(clause, replace(limits, most=ENUMERATED), gathering.add)
+    except TooManyRows:
+        raise error from None
+    return gathering.sums(), evaluation
 
 
 class GroupRows:
