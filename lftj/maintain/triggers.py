@@ -310,10 +310,7 @@ class Triggers:
         if chosen and heads.name not in step.new_heads:
             if not step.is_evaluated(heads):
                 # Maps take longer than evaluating does: they pay where a change follows soon.
-                evaluated_by = RECOMPUTE if self._delta.fits(step, heads) else self._delta
-                staged = evaluated_by.prepare(step, heads, why, limits)
-                staged.kept = None
-                return staged
+                return RECOMPUTE.prepare(step, heads, why, limits)
             if reason := background.COMPILING if background.is_busy() else step.dear(heads):
                 return RECOMPUTE.prepare(step, heads, reason, limits)
         if not is_threshold(heads) and (filled := self._filled(step, heads, why, limits)) is not None:
