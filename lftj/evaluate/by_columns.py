@@ -4,7 +4,8 @@
 
 A walk would want the relation sorted by these columns, a copy of it for each aggregate of a `group by`. So the columns
 that are read are copied out of its pages, conditions and terms are computed over them, a part of the rows at a time,
-and what is bound is folded. Whatever has no value, and what conditions compute, is left to the walk.
+and what is bound is folded. Whatever has no value, and what conditions compute, is left to the walk. So is what is
+asked again and again, if a key order would lead to few of the rows: then sorting pays.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ Ints = npt.NDArray[np.int64]
 
 # Rows from which on a relation is read so; rows that are computed at a time.
 LEAST, PART = 1 << 13, 1 << 18
+# How often it is read so before it is sorted, where a walk then takes fewer steps than this part of the rows.
+OFTEN, FEW = 8, 1 / 4
 
 
 def bound_by_columns(
@@ -46,7 +49,11 @@ def bound_by_columns(
     if places is None:
         return None
     relation = evaluator.relations[clause.atoms[0].predicate]
-    if len(relation) < LEAST or _is_in_front({*places.values()}, relation):
+    if (
+        len(relation) < LEAST
+        or _is_in_front({*places.values()}, relation)
+        or _pays_to_sort(evaluator, clause, relation)
+    ):
         return None
     start = time.perf_counter()
     whole = relation.content.some_columns([*places.values()])
@@ -85,3 +92,15 @@ def _places(clause: Clause) -> dict[str, int] | None:
 def _is_in_front(places: set[int], relation: StoredRelation) -> bool:
     """Whether a key order that is built has these columns in front, in whatever order."""
     return any({*order[: len(places)]} == places for order in relation.orders)
+
+
+def _pays_to_sort(evaluator: Evaluator, clause: Clause, relation: StoredRelation) -> bool:
+    """Whether the clause was evaluated often by now, and a key order that is sorted for it leads to few of the rows."""
+    asked: list[int] = evaluator.kept((clause, "columns"), clause, evaluator.relations, lambda: [0])
+    asked[0] += 1
+    if asked[0] == OFTEN:
+        statistics = {relation.schema.name: relation.statistics}
+        best = OrderSearch(body_of(clause), statistics, False, sort=0.0).ranked()[0]
+        if best.cost >= FEW * len(relation):
+            asked[0] = -(1 << 62)  # never
+    return asked[0] >= OFTEN

@@ -98,3 +98,19 @@ def test_no_key_order_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dict(db["n"]) == {0: 34, 1: 33, 2: 33}
     assert dict(db["m"]) == {0: 2.0, 1: 2.0}
     assert list(db._state.relations["t"].orders) == [(0, 1, 2, 3)]
+
+
+def test_what_is_asked_again_and_again_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If that leads to few of the rows. What reads all of them is not sorted for."""
+    monkeypatch.setattr(by_columns, "LEAST", 0)
+    db = lftj.Database()
+    db.sql("create table t (k int primary key, a int not null, b int not null)")
+    db.load("t", [(i, i % 1000, i % 7) for i in range(4000)])
+    few, every = "select sum(b) as s from t where a = 5", "select b, sum(a) as s from t group by b order by b"
+    expected = [[(sum(i % 7 for i in range(5, 4000, 1000)),)], list(db.sql(every))]
+    orders = []
+    for _ in range(by_columns.OFTEN + 1):
+        assert [list(db.sql(few)), list(db.sql(every))] == expected
+        orders.append(len(db._state.relations["t"].orders))
+    assert orders[: by_columns.OFTEN - 2] == [1] * (by_columns.OFTEN - 2)
+    assert orders[-1] == 2
