@@ -1,7 +1,7 @@
-"""The tables about whole rules: folds per group, exact sums, extremes, complements, a stream of ratings.
+"""The tables about whole rules: folds per group, exact sums, extremes, complements, ratings, questions in SQL.
 
-They are made of the last line that `bench/results/{grouped,floatsums,extremes,complement,ratings}.jsonl` hold for each
-thing measured (runs with --quick apart). A row where lftj loses to a rival, or takes more than evaluating anew is
+They are made of the last line that `bench/results/{grouped,floatsums,extremes,complement,ratings,asked}.jsonl` hold for
+each thing measured (runs with --quick apart). A row where lftj loses to a rival, or takes more than evaluating anew is
 allowed to cost, says so with the sentence from `WHY`; one without a sentence fails the tests.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from bench import complement, extremes, floatsums, grouped, ratings
+from bench import asked, complement, extremes, floatsums, grouped, ratings
 from bench.pairs import WORST_RATIO
 from bench.report_upkeep import lines, of_size, taken_on
 from bench.results import Line
@@ -36,6 +36,11 @@ WHY: dict[tuple[str, str, int], str] = {
     ("fsum", "100,000 groups", 0): "so few values per group are added in no time, once somebody keeps them by group",
     ("fsum", "1,000 groups", 1): "a thousand values are added as fast as a transaction begins and ends",
     ("heap", "*", 1_000): "so few values are read faster than a transaction begins and ends",
+    (
+        "duckdb",
+        "asked once",
+        0,
+    ): "row by row, or column by column for each aggregate; DuckDB reads vectors once",
     ("heap", "*", 10_000): "so few values are read faster than a transaction begins and ends",
 }
 
@@ -65,7 +70,7 @@ def remark(losses: list[Loss]) -> str:
 
 def unexplained() -> list[Loss]:
     """Lost rows without a sentence in `WHY`."""
-    every = (grouped_rows, float_rows, extreme_rows, complement_rows, rating_rows)
+    every = (grouped_rows, float_rows, extreme_rows, complement_rows, rating_rows, asked_rows)
     return [loss for rows in every for *_, losses in rows() for loss in losses if not why(loss)]
 
 
@@ -289,9 +294,44 @@ def ratings_table() -> str:
     return f"{table}\n\nIn the end {answers}. Milliseconds per event by head: {slowest}, folds {folds:.2f}."
 
 
+def asked_table() -> str:
+    """Aggregates in SQL, asked once and again."""
+    table = Table(
+        "question", "over", "rows", "lftj, first", "again", "MB kept", "DuckDB, first", "again", "remark", left=2
+    )
+    for workload, graph, line, losses in asked_rows():
+        ours, theirs = line["engines"]["lftj"], line["engines"]["duckdb"]
+        table.add(
+            workload,
+            graph,
+            f"{line['rows']:,}",
+            f"**{short(ours['first_ms'])}**",
+            f"**{short(ours['again_ms'])}**",
+            short(line["kept"] / 1e6),
+            short(theirs["first_ms"]),
+            short(theirs["again_ms"]),
+            remark(losses),
+        )
+    return str(table)
+
+
+def asked_rows() -> Iterator[Row]:
+    """(question, over what, its line, losses) per case."""
+    for (workload, graph, *_), line in lines(asked.ASKED).items():
+        ours, theirs = (line["engines"][engine]["first_ms"] for engine in ("lftj", "duckdb"))
+        yield workload, graph, line, _slower("duckdb", "DuckDB", "asked once", 0, ours, theirs)
+
+
 def note() -> str:
     """On what, when, at which commits."""
-    files = (grouped.GROUPED, floatsums.FLOATSUMS, extremes.EXTREMES, complement.COMPLEMENT, ratings.RATINGS)
+    files = (
+        grouped.GROUPED,
+        floatsums.FLOATSUMS,
+        extremes.EXTREMES,
+        complement.COMPLEMENT,
+        ratings.RATINGS,
+        asked.ASKED,
+    )
     taken = taken_on(files)
     return f"CPU milliseconds of whole transactions, one thread, medians. {taken}." if taken else "Not measured yet."
 
@@ -302,5 +342,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "extremes": extremes_table,
     "complement": complement_table,
     "ratings": ratings_table,
+    "asked": asked_table,
     "rules-machine": note,
 }

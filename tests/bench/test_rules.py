@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bench import (
+    asked,
     complement,
     extremes,
     floatsums,
@@ -28,7 +29,7 @@ from bench.cases import Bench, compact, disagreements
 from bench.rivals.recompute import Recomputed
 from bench.updates import Batch
 
-ALL = (grouped, floatsums, extremes, complement, ratings)
+ALL = (grouped, floatsums, extremes, complement, ratings, asked)
 RUN = {"date": "2026-01-02T03:04:05Z", "commit": "abc", "dirty": False}
 MACHINE = {"cpu": "a CPU", "cores": 2, "python": "3.11.7", "versions": {"numba": "1.0"}}
 
@@ -54,6 +55,19 @@ def test_folds_are_those_of_the_rival_after_every_transaction(workload: str) -> 
         ]
     ours, anew, _ = line["engines"].values()
     assert ours["sizes"][0]["steps"] < anew["sizes"][0]["steps"]
+
+
+@pytest.mark.jit_only
+def test_questions_in_sql_have_the_answers_of_the_rival() -> None:
+    pytest.importorskip("sqlglot")
+    for line in quick(asked.BENCH):
+        assert line["rows"] > 0
+        assert all(times_of["first_ms"] > 0 for times_of in line["engines"].values())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(asked.PATHS, "paths counted", "select count(*) as n from e")
+        patch.setattr(asked.Views, "answer", lambda views, sql: [(0,)])
+        with pytest.raises(AssertionError, match="paths counted"):
+            quick(asked.BENCH, workload="paths counted")
 
 
 @pytest.mark.jit_only

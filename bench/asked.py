@@ -1,0 +1,114 @@
+"""Aggregates in SQL that are asked once: CPU time of the first question and of later ones, beside DuckDB.
+
+    python -m bench.asked [--quick]
+
+Paths of three edges of a graph with both ends among the first vertices, counted, and by their second vertex; the table
+has no key. And TPC-H's q1, q3, q6 and q10 at scale 0.1, over tables of bench.tpch_made. Each case has a database of its
+own with the tables loaded. Nothing was asked before the first question, which builds what it needs; of the later ones
+it is the last. Answers are compared. "kept": bytes of pages that the questions leave. One thread. To
+`bench/results/asked.jsonl`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from bench import graphs, results
+from bench.cases import Bench, Line
+from bench.rivals.duckdb_views import Views
+from bench.tpch_made import made
+from bench.tpch_queries import QUERIES, TABLES
+from bench.triggers_run import differ
+from bench.triggers_tpch import load, reads
+
+ASKED = results.RESULTS / "asked.jsonl"
+#: Graphs, and how many vertices the ends of paths are among.
+GRAPHS = {"pl1m": 10_000, "pl1m_skew": 2_000}
+TPCH, SCALE, QUICK_SCALE = ("q1", "q3", "q6", "q10"), 0.1, 0.002
+AGAIN = 12
+EDGES = "create table e (a int not null, b int not null)"
+_PATHS = "from e e1 join e e2 on e1.b = e2.a join e e3 on e2.b = e3.a where e1.a < {ends} and e3.b < {ends}"
+PATHS = {
+    "paths counted": f"select count(*) as n {_PATHS}",
+    "paths by vertex": f"select e2.a, count(*) as n {_PATHS} group by e2.a",
+}
+
+
+def case(request: Line) -> tuple[str, str, dict[str, Any]]:
+    """(statements that create the tables, the question, the tables)."""
+    import pyarrow as pa
+
+    workload, graph = request["workload"], request["graph"]
+    if workload in QUERIES:
+        query = QUERIES[workload]
+        tables = made(QUICK_SCALE if request["quick"] else SCALE)
+        return ";".join(TABLES[name] for name in reads(query)), query.body, {n: tables[n] for n in reads(query)}
+    rows = graphs.load(graph).rows
+    return (
+        EDGES,
+        PATHS[workload].format(ends=GRAPHS.get(graph, 20)),
+        {"e": pa.table({"a": rows[:, 0], "b": rows[:, 1]})},
+    )
+
+
+def answered(request: Line) -> Line:
+    """The figures of one case; AssertionError if DuckDB answers otherwise."""
+    import lftj
+
+    create, question, tables = case(request)
+    db = lftj.Database()
+    db.sql(create)
+    load(db, tables)
+    held = db.memory()["total"]["pages"]
+    ours = _times(lambda: db.sql(question))
+    kept = db.memory()["total"]["pages"] - held
+    rival = Views(tables)
+    theirs = _times(lambda: rival.answer(question))
+    found = list(db.sql(question))
+    if difference := differ(found, rival.answer(question)):
+        raise AssertionError(f"{request['workload']}: {difference}")
+    return {"rows": len(found), "kept": kept, "engines": {"lftj": ours, "duckdb": theirs}}
+
+
+def _times(ask: Callable[[], object]) -> dict[str, float]:
+    took = []
+    for _ in range(1 + AGAIN):
+        start = time.process_time()
+        ask()
+        took.append((time.process_time() - start) * 1e3)
+    return {"first_ms": took[0], "again_ms": took[-1]}
+
+
+def measured(request: Line) -> Line:
+    """One case, with all kernels compiled before."""
+    if not request["quick"]:
+        answered({**request, "graph": "tiny", "quick": True})
+    return {"status": "ok", **answered(request)}
+
+
+def requests(quick: bool) -> Iterator[Line]:
+    """What is to be measured."""
+    what = [(name, graph) for name in PATHS for graph in (("tiny",) if quick else GRAPHS)]
+    for workload, graph in [*what, *((name, "tpch") for name in TPCH)]:
+        yield {"workload": workload, "graph": graph, "mode": "asked", "engine": "lftj", "quick": quick}
+
+
+def note(line: Line) -> str:
+    """The figures in a line."""
+    shown = (f"{e} {t['first_ms']:.1f}, then {t['again_ms']:.1f} ms" for e, t in line["engines"].items())
+    return f"{'  '.join(shown)}  {line['kept'] / 1e6:.1f} MB kept"
+
+
+BENCH = Bench("bench.asked", ASKED, requests, measured, note)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and record."""
+    return BENCH.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
