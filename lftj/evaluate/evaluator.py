@@ -26,7 +26,7 @@ from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause, Parameter, Var
 from lftj.plan.body import Body, body_of
 from lftj.plan.cuts import cuts_of
-from lftj.plan.joinplan import Abandoned, Folded, JoinPlan, choice_of, plan_join
+from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
 from lftj.plan.keyorder import MANY, Choice, OrderSearch
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.moves import neighbours, order_of
@@ -117,15 +117,16 @@ class Evaluator:
         also: Mapping[str, StoredRelation] | None = None,
         limits: Limits | None = None,
         apart: bool = False,
+        without: frozenset[str] = frozenset(),
         abandoned: tuple[Abandoned, ...] = (),
     ) -> tuple[Body, JoinPlan]:
         """The plan for a clause without text terms on data of about this size. Pilot runs keep to `limits`.
 
-        `apart`: bindings are told apart (`body_of`) · `abandoned`: orders that took too long (overdue.py); whatever was
-        planned for the clause is planned anew.
+        `apart`: bindings are told apart (`body_of`) · `without`: variables that are left out (`Body.without`) ·
+        `abandoned`: orders that took too long (overdue.py); whatever was planned for the clause is planned anew.
         """
         relations = {**self.relations, **(also or {})}
-        body = body_of(clause, apart=apart)
+        body = body_of(clause, apart=apart).without(without)
         forced = order if order is not None else self.state.key_orders.get(clause.rule)
 
         def made() -> JoinPlan:
@@ -164,7 +165,7 @@ class Evaluator:
         if abandoned:
             for key in [key for key in self._plans if key[0] == clause]:
                 del self._plans[key]
-        return body, self.kept((clause, counting, apart, forced), clause, relations, made)
+        return body, self.kept((clause, counting, apart, without, forced), clause, relations, made)
 
     def kept(
         self, key: tuple[Any, ...], clause: Clause, relations: Mapping[str, StoredRelation], make: Callable[[], Kept]
@@ -256,7 +257,7 @@ class Evaluator:
         def begin(plan: JoinPlan) -> Run | None:
             return self._run(clause, body, plan, limits, also or {})
 
-        return finish(self, clause, plan, begin, walk, limits, counting=counting, also=also)
+        return finish(partial(self.plan, clause, counting=counting, also=also, limits=limits), plan, begin, walk)
 
     @property
     def _encode(self) -> Encode:
@@ -347,30 +348,6 @@ class Evaluator:
         if run is None:
             return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
         return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.saw_undefined
-
-    def walk_folded(self, clause: Clause, folded: Folded, limits: Limits, emit: Callable[[Rows], None]) -> Evaluation:
-        """Give rows (group..., bindings, sum, magnitude) to `emit`, as int64[k + 3, n]; several of a group may come.
-
-        In the key order that the bindings would be enumerated in, which takes no fewer steps.
-        """
-        start = time.perf_counter()
-        body, plan = self.plan(clause, limits=limits)
-
-        def counted(plan: JoinPlan) -> JoinPlan:
-            return self.kept(
-                (clause, "folded", plan.order),
-                clause,
-                self.relations,
-                lambda: plan_join(body, choice_of(plan), self.relations, counting=True, folded=folded),
-            )
-
-        def begin(plan: JoinPlan) -> Run | None:
-            return self._run(clause, body, counted(plan), limits, {})
-
-        plan, run, _ = finish(self, clause, plan, begin, lambda run: run.give(emit), limits)
-        walked = replace(counted(plan), abandoned=plan.abandoned)
-        counters = run.counters if run is not None else Counters()
-        return Evaluation(clause, walked, counters, time.perf_counter() - start)
 
     def _walk_in_two(
         self,

@@ -12,16 +12,12 @@ What changed rows are joined with (lftj/maintain/clause_delta.py) is not planned
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
-from lftj.join.run import NO_END, Counters, Limits, Overdue
+from lftj.join.run import NO_END, Counters, Overdue
+from lftj.plan.body import Body
 from lftj.plan.joinplan import Abandoned, JoinPlan
-
-if TYPE_CHECKING:
-    from lftj.evaluate.evaluator import Evaluator
-    from lftj.language.clause import Clause
-    from lftj.store.stored import StoredRelation
 
 # A pilot walks some ten thousand steps for each of six candidates: a few milliseconds, as FLOOR steps take.
 LATE, FLOOR, TRIES = 30.0, 1 << 18, 3
@@ -39,20 +35,15 @@ T = TypeVar("T")
 
 
 def finish(
-    evaluator: Evaluator,
-    clause: Clause,
+    replan: Callable[..., tuple[Body, JoinPlan]],
     plan: JoinPlan,
     begin: Callable[[JoinPlan], W | None],
     walk: Callable[[W], T],
-    limits: Limits,
-    *,
-    counting: bool = False,
-    also: Mapping[str, StoredRelation] | None = None,
-    apart: bool = False,
 ) -> tuple[JoinPlan, W | None, T | None]:
     """(the plan that a clause was walked by in the end, the walk, what `walk` made of it).
 
-    `begin`: the walk for a plan, None if there is nothing to walk · `apart`: bindings are told apart (`body_of`).
+    `replan`: `Evaluator.plan` as it made the plan, but for `abandoned` · `begin`: the walk for a plan, None if there is
+    nothing to walk.
     """
     abandoned: tuple[Abandoned, ...] = ()
     while (walking := begin(plan)) is not None:
@@ -62,9 +53,7 @@ def finish(
             return plan, walking, _walked(walking, walk, abandoned)
         except Overdue:
             late = Abandoned(plan.order, walking.most, plan.cost)
-            _, better = evaluator.plan(
-                clause, counting=counting, also=also, limits=limits, apart=apart, abandoned=(*abandoned, late)
-            )
+            _, better = replan(abandoned=(*abandoned, late))
             if better.order == plan.order:
                 walking.most = NO_END
                 return plan, walking, _walked(walking, walk, abandoned)

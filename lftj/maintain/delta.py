@@ -70,7 +70,8 @@ def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[
     def begin(plan: JoinPlan) -> Run | None:
         return evaluator._run(clause, body, replace(plan, until=len(plan.depths)), limits, {})
 
-    plan, run, _ = finish(evaluator, clause, plan, begin, lambda run: run.give(chunks.append), limits)
+    replan = partial(evaluator.plan, clause, limits=limits)
+    plan, run, _ = finish(replan, plan, begin, lambda run: run.give(chunks.append))
     counters = Counters() if run is None else run.counters
     if run is not None and run.saw_undefined:
         look_for_error(evaluator, clause, limits)

@@ -10,6 +10,7 @@ sections 3 and 4.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,8 @@ def _record_join(
         versions = {order: relations[order[0]].order(order[1]) for order in trace.orders}
         return trace.record(versions, limits, buffer_rows=evaluator.buffer_rows)
 
-    plan, trace, chunks = finish(evaluator, clause, planned, begin, record, limits, also=also, apart=True)
+    replan = partial(evaluator.plan, clause, also=also, limits=limits, apart=True)
+    plan, trace, chunks = finish(replan, planned, begin, record)
     assert trace is not None, "there is always a trace to record"
     assert chunks is not None
     return trace, chunks, Evaluation(clause, plan, trace.counters)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.factorised import Counting
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var, owner, variables_of
 from lftj.language.options import AUTO, TRIGGERS
@@ -122,7 +123,7 @@ class Triggers:
         return sum(not any(named == {*order[: len(named)]} for order in orders) for named in read) >= SORTED
 
     def _is_far_dearer(self, step: Step, heads: Heads, limits: Limits) -> bool:
-        """Whether enumerating the join is expected to take far more steps than filling maps does.
+        """Whether evaluating the join is expected to take far more steps than filling maps does.
 
         Joining all rows of all atoms, one by one, takes some times as many steps as evaluating does. So where that
         takes few, how rows are joined need not be planned, which would take longer than evaluating small relations.
@@ -131,7 +132,8 @@ class Triggers:
         if split_text(clause) is not None or len(clause.atoms) == 1:
             return False
         many = FAR_TOO_MANY_BINDINGS * sum(len(relations[name]) for name in heads.reads)
-        evaluating = step.evaluator.plan(clause, limits=limits)[1].cost
+        counting = Counting.of(step.evaluator, clause, limits)
+        evaluating = step.evaluator.plan(clause, limits=limits)[1].cost if counting is None else counting.steps()
         return (
             AS_MANY * len(clause.atoms) * evaluating >= many and self._by_deltas(step, heads) >= FAR_TOO_MANY_BINDINGS
         )

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lftj.language.aggregate_specs import by_rows
 from lftj.language.clause import Clause, Compare, Parameter, Plain, Term, Value, Var, variables_of
@@ -80,6 +80,22 @@ class Body:
     voids: tuple[str, ...] = ()
     every: bool = False
     looked: tuple[Atom, ...] = ()
+
+    def without(self, names: Collection[str]) -> Body:
+        """The body with wildcards in the place of variables that the other columns of their atoms determine.
+
+        Its head has the variables that are left of a term which would be computed with them.
+        """
+        if not names:
+            return self
+        atoms = [replace(a, columns=tuple(None if v in names else v for v in a.columns)) for a in self.atoms]
+        variables = {name: type for name, type in self.variables.items() if name not in names}
+        head = list[Term]()
+        for term in self.head:
+            read = [*variables_of(term)]
+            left = [v for v in read if v.name not in names]
+            head += [term] if len(left) == len(read) else left
+        return replace(self, variables=variables, atoms=tuple(atoms), head=tuple(head))
 
     @property
     def scopes(self) -> list[frozenset[str]]:
