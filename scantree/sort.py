@@ -150,6 +150,13 @@ def _ranges(columns, low, high):
         low[c], high[c] = least, most
 
 
+def ranges(columns: Rows) -> tuple[Column, Column]:
+    """The least and the greatest value of each of `columns` int64[k, n], n > 0: int64[k] each."""
+    low, high = np.empty(len(columns), np.int64), np.empty(len(columns), np.int64)
+    _ranges(columns, low, high)
+    return low, high
+
+
 @kernel
 def pack_column(column, at, low, shift, packed):
     """Add the values of `column[at:]`, counted from `low`, to `packed` uint64[n] above `shift`."""
@@ -302,8 +309,7 @@ def sorting(keys: Rows, by: Sequence[int] = ()) -> tuple[Column, bool]:
     if n < FEW:
         order = np.empty(n, np.int64)
         return order, bool(order_few(np.ascontiguousarray(keys[columns]) if by else keys, order))
-    low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    _ranges(keys, low, high)
+    low, high = ranges(keys)
     low, high = low[columns], high[columns]
     widths = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
     bits, done = np.array(widths, np.int64), _that_fit(widths, 64 - (n - 1).bit_length())

@@ -35,6 +35,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.join import exactsum
+from lftj.join.dense_groups import dense_sums
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import scale_of
 from lftj.store.change import Change
@@ -172,6 +173,13 @@ def too_many(about: float) -> EvaluationError:
 def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
     k, m = folding.groups, rows.shape[1]
+    small = np.abs(weights).sum(dtype=np.float64) < MOST
+    if folding.storage != "float" and (small or not folding.operand):
+        flipped = int(SIGN) if folding.storage == "unsigned" else 0
+        dense = dense_sums(rows, k, weights, flipped, BITS, wide=bool(folding.operand))
+        if dense is not None:
+            none = np.empty((k + 1, 0), np.int64)
+            return Sums(*dense, none, none[0])
     if k == 0 or m == 1:
         groups, order, starts = rows[:k], None, np.zeros(min(m, 1), np.int64)
     else:
@@ -193,7 +201,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     else:
         high = operand >> BITS
     low = operand & LOW
-    if np.abs(weights).sum(dtype=np.float64) < MOST:
+    if small:
         parts = np.stack([weights, weights * high, weights * low])
     else:  # the products with the lower half of a weight, and what they carry, so that nothing wraps in the lower part
         product = (weights & LOW).astype(np.uint64) * low.astype(np.uint64)

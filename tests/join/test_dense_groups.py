@@ -1,0 +1,68 @@
+"""Sums of groups that lie close together: the same as those of groups that are sorted.
+
+Catches: a group at the place of another, or lost because its sums are 0; words of negative and unsigned values; groups
+that are out of order; ranges as wide as all codes.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from lftj.evaluate.accumulators import MOST, Folding, Sums, sums_of
+from lftj.join import dense_groups
+from tests.conftest import examples
+from tests.engine.programs import seeds
+
+ENDS = [-(2**63), 2**63 - 1, -(2**32), 2**32, -1, 0, 1, 2**31]
+
+
+def drawn(rng: Random, n: int, values: list[int]) -> list[int]:
+    return [rng.choice(values) if rng.random() < 0.3 else rng.randint(-3, 3) for _ in range(n)]
+
+
+@given(rng=seeds)
+@examples(200, 20)
+def test_dense_sums_are_those_of_sorted_groups(rng: Random) -> None:
+    groups, n = rng.randint(0, 3), rng.randint(1, 60)
+    operand = rng.choice(["", "number", "unsigned", "number"])
+    folding = Folding("sum" if operand else "count", groups, operand)
+    offset = rng.choice([0, 0, 2**62, -(2**63) + 4])
+    rows = [[offset + rng.randint(-2, rng.choice([2, 2, 40])) for _ in range(n)] for _ in range(groups)]
+    if operand:
+        rows.append(drawn(rng, n, ENDS))
+    weights = np.array(drawn(rng, n, [1, -1, 3] if rng.random() < 0.8 else [MOST, -MOST, 5]), np.int64)
+    given_rows = np.array(rows, np.int64).reshape(len(rows), n)
+    found: list[Sums] = []
+    for least in (1, 1 << 62):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dense_groups, "LEAST", least)
+            found.append(sums_of(folding, given_rows, weights))
+    dense, plain = found
+    assert dense.groups.tolist() == plain.groups.tolist()
+    assert dense.values.tolist() == plain.values.tolist()
+    expected: dict[tuple[int, ...], list[int]] = {}
+    for i in range(n):
+        sums = expected.setdefault(tuple(row[i] for row in rows[:groups]), [0] * folding.words)
+        sums[0] += int(weights[i])
+        if operand:
+            value = rows[groups][i] % 2**64 ^ 2**63 if operand == "unsigned" else rows[groups][i]
+            sums[1] += int(weights[i]) * (value >> 32)
+            sums[2] += int(weights[i]) * (value & 0xFFFFFFFF)
+    assert list(zip(*dense.groups.tolist(), strict=True)) == sorted(expected) if groups else True
+    if np.abs(weights).sum() < MOST:
+        assert dense.values.T.tolist() == [expected[group] for group in sorted(expected)]
+
+
+def test_groups_that_lie_apart_are_sorted() -> None:
+    rows = np.array([[0, 1 << 40] * 200, [5] * 400], np.int64)
+    ones = np.ones(400, np.int64)
+    assert dense_groups.dense_sums(rows, 1, ones, 0, 32, wide=True) is None
+    close = dense_groups.dense_sums(rows // (1 << 40), 1, ones, 0, 32, wide=True)
+    assert close is not None
+    assert close[0].tolist() == [[0, 1]]
+    ends = np.array([[-(2**63), 2**63 - 1] * 200], np.int64)
+    assert dense_groups.dense_sums(ends, 1, ones, 0, 32, wide=False) is None
