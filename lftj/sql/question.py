@@ -47,6 +47,8 @@ Codes = npt.NDArray[np.int64]
 NO_OPTIONS = RuleOptions.of(None, None, None)
 # Characters of a statement that errors show.
 SHOWN = 100
+# Rows are put in order as a whole unless fewer than one in so many are wanted.
+SELECTED = 8
 
 
 class Asking(Protocol):
@@ -294,9 +296,25 @@ def positions(found: Answer, view: View, evaluator: Evaluator) -> npt.NDArray[np
     """The positions of the rows that a query gives out, in its order: by what it says, then by all columns."""
     values = [evaluator.symbols.order(row, column.type) for row, column in zip(found.rows, found.columns, strict=True)]
     keys = [key for item in view.order for key in _sort_keys(values, found, item)]
-    order = np.lexsort([*values[::-1], *keys[::-1]]) if values else np.arange(found.rows.shape[1])
+    end = None if view.limit is None else view.offset + view.limit
+    order = _sorted([*keys, *values], end) if values else np.arange(found.rows.shape[1])
     order = np.repeat(order, found.copies[order])
-    return order[view.offset : None if view.limit is None else view.offset + view.limit]
+    return order[view.offset : end]
+
+
+def _sorted(keys: list[Codes], end: int | None) -> npt.NDArray[np.int64]:
+    """The first `end` positions, at least, in the order of the first of `keys` int64[n], then of the next."""
+    if end is None or end >= len(keys[0]) // SELECTED:
+        return np.lexsort(keys[::-1])
+    chosen, alike = list[Codes](), np.arange(len(keys[0]))
+    for key in keys if end else []:
+        # Those below the last that is wanted are among the first; those like it are told apart by the next key.
+        held = key[alike]
+        last = np.partition(held, end - 1)[end - 1]
+        chosen.append(alike[held < last])
+        alike, end = alike[held == last], end - len(chosen[-1])
+    some = np.concatenate([*chosen, alike[:end]])
+    return some[np.lexsort([key[some] for key in keys[::-1]])]
 
 
 def _sort_keys(values: list[Codes], found: Answer, item: Order) -> list[Codes]:

@@ -10,11 +10,15 @@ from functools import cmp_to_key
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
 
 import lftj
 from lftj.evaluate import first_of_order
 from lftj.maintain import first
+from tests.conftest import examples
+from tests.engine.programs import seeds
 
 pytest.importorskip("sqlglot")
 
@@ -218,3 +222,31 @@ def test_a_query_of_too_many_rules_is_refused() -> None:
     with pytest.raises(lftj.ProgramError, match="splits into more than 5,000 rules"):
         db.sql(f"create view v as {text}")
     assert "v" not in db
+
+
+@given(rng=seeds)
+@examples(100, 10)
+def test_the_first_rows_are_those_of_a_sort(rng: Random) -> None:
+    """Few of many are selected, without all being put in order."""
+    n, many = rng.randint(1, 200), rng.choice([1, 3, 1000])
+    keys = [np.array([rng.randint(-many, many) for _ in range(n)], np.int64) for _ in range(rng.randint(1, 3))]
+    keys.append(np.array(rng.sample(range(n), n), np.int64))  # rows are distinct
+    end = rng.randint(0, n)
+    whole = np.lexsort(keys[::-1]).tolist()
+    from lftj.sql import question
+
+    assert question._sorted(keys, None).tolist() == whole
+    assert question._sorted(keys, end)[:end].tolist() == whole[:end]
+
+
+def test_a_limit_over_many_rows_follows_nulls_and_copies() -> None:
+    db = lftj.Database()
+    db.sql("create table t (a int, b int not null)")
+    rows = [(i % 50 or None, i) for i in range(400)]
+    db.load("t", [*rows, *rows[:7], (49, 999)])
+    held = sorted([*rows, *rows[:7], (49, 999)], key=lambda r: (r[0] is not None, -(r[0] or 0), r[1]))
+    assert list(db.sql("select a, b from t order by a desc nulls first, b limit 12")) == held[:12]
+    assert list(db.sql("select a, b from t order by a desc nulls first, b limit 5 offset 9")) == held[9:14]
+    last = sorted(held, key=lambda r: (r[0] is None, -(r[0] or 0), -r[1]))
+    assert list(db.sql("select a, b from t order by a desc nulls last, b desc limit 3")) == last[:3]
+    assert list(db.sql("select a, b from t order by b limit 0")) == []
