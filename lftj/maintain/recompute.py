@@ -19,7 +19,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import derive_first
 from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.evaluate.window_values import derive_windows
-from lftj.join.run import Limits
+from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from lftj.language.first_rows import FIRST
 from lftj.language.thresholds import THRESHOLDS
@@ -30,6 +30,7 @@ from lftj.maintain.step import Step
 from lftj.maintain.strategy import Kept, Staged
 from lftj.paths.count import derive_paths
 from lftj.plan.join_stats import JoinStatsByJoin
+from lftj.program.aliases import alias_of
 from lftj.program.declare_paths import NUMBERS, PATHS
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
@@ -108,6 +109,10 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     if clauses and clauses[0].aggregate is not None:
         content, evaluation, without_result = aggregated(evaluator, clauses[0], limits)
         done, undefined = {clauses[0]: evaluation}, undefined_groups_of(clauses[0], without_result)
+    elif (below := alias_of(clauses, evaluator.relations)) and not len(relation.facts):
+        content = evaluator.relations[below].content
+        counters = Counters(rows=len(content))
+        done = {clauses[0]: Evaluation(clauses[0], evaluator.plan(clauses[0], limits=limits)[1], counters)}
     else:
         chunks: list[Rows] = []
         done = {clause: evaluator.rows(clause, limits, chunks.append) for clause in clauses}

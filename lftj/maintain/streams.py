@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lftj.language.clause import Clause, Term, Value, Var
-from lftj.maintain.alias import alias_of
+from lftj.program.aliases import alias_of
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
