@@ -66,6 +66,15 @@ def of_time() -> list[Signature]:
             DURATION,
             dates=False,
         ),
+        Signature(
+            "midnight",
+            (SAME,),
+            TIMESTAMP,
+            "The time at which a date begins, in UTC.",
+            "midnight(@2024-05-31) = @2024-05-31T00:00:00",
+            frozenset({DATE}),
+            overloads=(Overload((DATE,), TIMESTAMP, "MIDNIGHT"),),
+        ),
         part(
             "month_start", "The first day of the month.", "month_start(@2024-05-31) = @2024-05-01", "MONTH_START", DATE
         ),

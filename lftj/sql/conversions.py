@@ -175,7 +175,8 @@ def _to_timestamp(term: ast.Term, type: str, wanted: str) -> ast.Term:
         if isinstance(term, ast.Constant) and isinstance(term.value, dt.date):
             term = ast.Constant(dt.datetime.combine(term.value, dt.time()), TIMESTAMP)
         else:
-            term = ast.Functor("to_timestamp", (term,))
+            # Not `to_timestamp`, which may read texts: what does is worked out beside its aggregate.
+            term = ast.Functor("midnight" if family_of(type) == DATE else "to_timestamp", (term,))
         type = TIMESTAMP
     if wanted == TIMESTAMP and type != TIMESTAMP:
         return ast.Functor("local", (ast.Functor("in_zone", (term, ast.Constant("UTC", SYMBOL))),))

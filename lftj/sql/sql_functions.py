@@ -309,7 +309,7 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
             raise of.scope.source.unsupported(
                 f"`date_trunc` to the {unit.lower()}", node, "use year, month, week, day, hour, minute or second"
             )
-        return begun(of, time, _functor("to_timestamp", day))
+        return begun(of, time, _functor("midnight", day))
 
     def begun(of: Translator, time: Known, start: ast.Term) -> Result:
         if time.type != ZONED:

@@ -4,7 +4,7 @@ An interval has months, which are no length of time, and a length. One of months
 becomes `add_months`, or is computed if the time is a constant; any other is a duration.
 
     date '1995-01-31' + interval '1' month      the constant 1995-02-28 00:00:00: as in DuckDB, a timestamp
-    ordered + interval '90' day                 to_timestamp(ordered) + @90d
+    ordered + interval '90' day                 midnight(ordered) + @90d
     ordered + 90, shipped - ordered             a date, and whole days
 """
 
