@@ -28,6 +28,7 @@ from lftj.evaluate.accumulators import (
     Gathering,
     GroupsWithoutResult,
     Sums,
+    carried,
     none_without_result,
 )
 from lftj.evaluate.by_columns import bound_by_columns
@@ -109,7 +110,11 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
             gathering = Gathering(folding)
             by_columns = evaluator.rows(clause, limits, gathering.add)
         evaluation, sums = by_columns, gathering.sums()
-    rows, without_result = _held(evaluator, folding, sums).all_rows()
+    if folding.storage == "float":
+        rows, without_result = _held(evaluator, folding, sums).all_rows()
+    else:  # of what is not kept no table is made
+        none = Accumulators.none(evaluator.arena, folding, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
+        rows, without_result = none.rows(sums.groups, carried(folding, sums.values))
     return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
 
 

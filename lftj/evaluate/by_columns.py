@@ -4,14 +4,15 @@
 
 A walk would want the relation sorted by these columns, a copy of it for each aggregate of a `group by`. So the columns
 that are read are copied out of its pages, conditions and terms are computed over them, a part of the rows at a time,
-and what is bound is folded. Whatever has no value, and what conditions compute, is left to the walk. So is what is
-asked again and again, if a key order would lead to few of the rows: then sorting pays.
+and what is bound is folded; what conditions define is computed where it is read. Whatever has no value is left to the
+walk. So is what is asked again and again, if a key order would lead to few of the rows: then sorting pays.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from lftj.evaluate.text_steps import TextColumns
 from lftj.join.run import Counters, Limits
-from lftj.language.clause import Clause, Var, variables_of
+from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import plan_join
 from lftj.plan.keyorder import OrderSearch
@@ -45,7 +46,8 @@ def bound_by_columns(
 
     Nothing of what was given counts then.
     """
-    places = _places(clause)
+    inlined = _inlined(clause)
+    places = _places(inlined)
     if places is None:
         return None
     relation = evaluator.relations[clause.atoms[0].predicate]
@@ -61,9 +63,9 @@ def bound_by_columns(
     for at in range(0, len(relation), PART):
         part = whole[:, at : at + PART]
         columns = TextColumns(dict(zip(places, part, strict=True)), part.shape[1], evaluator.symbols, evaluator.given)
-        kept, wrong = columns.met(clause.compares)
+        kept, wrong = columns.met(inlined.compares)
         columns.take(kept)
-        codes = [columns.codes(term) for term in clause.head_args]
+        codes = [columns.codes(term) for term in inlined.head_args]
         if wrong.any() or not columns.defined.all():
             return None
         emit(np.array(codes, np.int64).reshape(len(codes), columns.count))
@@ -74,6 +76,27 @@ def bound_by_columns(
     search = OrderSearch(body, {relation.schema.name: relation.statistics}, False)
     plan = plan_join(body, search.forced(tuple(v for v in body.atoms[0].columns if v)), evaluator.relations)
     return Evaluation(clause, plan, counters, time.perf_counter() - start)
+
+
+def _inlined(clause: Clause) -> Clause:
+    """The clause with terms in the place of the variables that conditions define by them."""
+    bound = {arg.name for atom in clause.atoms for arg in atom.args if isinstance(arg, Var)}
+    terms = dict[str, Term]()
+    left = list[Compare]()
+    for compare in clause.compares:
+        sides = replaced(compare.left, terms), replaced(compare.right, terms)
+        for one, other in (sides, sides[::-1]):
+            named = {v.name for v in variables_of(other)}
+            free = isinstance(one, Var) and one.name not in bound and "?" not in (one.type[-1:], other.type[-1:])
+            if compare.op == "=" and free and named <= bound:
+                assert isinstance(one, Var)
+                terms[one.name] = other
+                break
+        else:
+            left.append(replace(compare, left=sides[0], right=sides[1]))
+    compares = [replace(c, left=replaced(c.left, terms), right=replaced(c.right, terms)) for c in left]
+    head = tuple(replaced(term, terms) for term in clause.head_args)
+    return replace(clause, compares=tuple(compares), head_args=head) if terms else clause
 
 
 def _places(clause: Clause) -> dict[str, int] | None:

@@ -41,6 +41,11 @@ CONDITIONS = (
     *("a > 0", "b != 1", "c < 2.0", 'd >= "x"', 'd != "xy"', 'e > date("2000-01-01")', "f <= 0.0d", "g > 5u"),
     *("!is_null(b)", "is_null(e)", "a / b > 0", "a < b", "a % 3 = 1", 'contains("x", d)', "a = 7"),
 )
+# Of a group, or of what is compared; some have no value, or may be null.
+DEFINED = (
+    *("k = a % 3", "a / (a - 1) = k", "k = strlen(d)", "k = b", "k = d", "k = year(e)", "k = g", "k = c"),
+    *("m = a % 4, k = m + 1", "k = m * 2, m = a % 4", "k = a % 3, k = a % 2", "k = a % 3, k > 0"),
+)
 
 
 def rule(rng: Random, at: int) -> str:
@@ -48,6 +53,9 @@ def rule(rng: Random, at: int) -> str:
     operand = "" if op == "count" else f" {rng.choice(OPERANDS)}"
     conditions = rng.sample(CONDITIONS, rng.choice([0, 1, 1, 2]))
     groups = rng.sample("abdefg", rng.choice([0, 1, 1, 2]))
+    if rng.random() < 0.4:
+        conditions.append(rng.choice(DEFINED))
+        groups += ["k"] if rng.random() < 0.8 else []
     read = {name for text in (operand, *conditions, *groups) for name in re.findall(r"\b[a-g]\b", text)}
     named = ", ".join(c if c in read else "_" for c in COLUMNS)
     braces = ", ".join([f"t({named})", *conditions])

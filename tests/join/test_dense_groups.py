@@ -30,8 +30,8 @@ def test_dense_sums_are_those_of_sorted_groups(rng: Random) -> None:
     groups, n = rng.randint(0, 3), rng.randint(1, 60)
     operand = rng.choice(["", "number", "unsigned", "number"])
     folding = Folding("sum" if operand else "count", groups, operand)
-    offset = rng.choice([0, 0, 2**62, -(2**63) + 4])
-    rows = [[offset + rng.randint(-2, rng.choice([2, 2, 40])) for _ in range(n)] for _ in range(groups)]
+    offset, apart = rng.choice([(0, 1), (2**62, 1), (-(2**63) + 4, 1), (7, 86_400_000_000), (-1, 2**57)])
+    rows = [[offset + apart * rng.randint(-2, rng.choice([2, 2, 40])) for _ in range(n)] for _ in range(groups)]
     if operand:
         rows.append(drawn(rng, n, ENDS))
     weights = np.array(drawn(rng, n, [1, -1, 3] if rng.random() < 0.8 else [MOST, -MOST, 5]), np.int64)
@@ -58,11 +58,13 @@ def test_dense_sums_are_those_of_sorted_groups(rng: Random) -> None:
 
 
 def test_groups_that_lie_apart_are_sorted() -> None:
-    rows = np.array([[0, 1 << 40] * 200, [5] * 400], np.int64)
     ones = np.ones(400, np.int64)
-    assert dense_groups.dense_sums(rows, 1, ones, 0, 32, wide=True) is None
-    close = dense_groups.dense_sums(rows // (1 << 40), 1, ones, 0, 32, wide=True)
-    assert close is not None
-    assert close[0].tolist() == [[0, 1]]
-    ends = np.array([[-(2**63), 2**63 - 1] * 200], np.int64)
-    assert dense_groups.dense_sums(ends, 1, ones, 0, 32, wide=False) is None
+
+    def places(*values: int) -> list[list[int]] | None:
+        found = dense_groups.dense_sums(np.array([values * (400 // len(values))], np.int64), 1, ones, 0, 32, wide=False)
+        return None if found is None else found[0].tolist()
+
+    assert places(0, 1, 2, 1 << 40) is None
+    assert places(0, 1 << 40) == [[0, 1 << 40]]  # two steps
+    assert places(5, 5 + 60 * 86_400, 5 + 3 * 86_400, 5) == [[5, 5 + 3 * 86_400, 5 + 60 * 86_400]]
+    assert places(-(2**63), 2**63 - 1) is None  # wider than a difference can be
