@@ -33,7 +33,7 @@ from lftj.evaluate.accumulators import (
 )
 from lftj.evaluate.by_columns import bound_by_columns
 from lftj.evaluate.factorised import sums_by_blocks
-from lftj.evaluate.group_scan import GroupScan, folded, folded_rows, group_scan_of
+from lftj.evaluate.group_scan import GroupScan, folded_content, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
 from lftj.language.clause import Clause
@@ -124,7 +124,7 @@ def _read(evaluator: Evaluator, clause: Clause, found: GroupScan, limits: Limits
     start = time.perf_counter()
     _, plan = evaluator.plan(clause, limits=limits)
     relation = evaluator.relations[found.relation]
-    rows = folded(found, relation, relation.content.columns(), evaluator.symbols)
+    rows = folded_content(found, relation, evaluator.symbols)
     limits.look(rows.shape[1])
     counters = Counters(steps=len(relation), rows=rows.shape[1])
     content = evaluator.relations[clause.head].assemble([rows], in_order=True)

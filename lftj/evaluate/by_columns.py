@@ -11,7 +11,7 @@ walk. So is what is asked again and again, if a key order would lead to few of t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,8 +46,8 @@ def bound_by_columns(
 
     Nothing of what was given counts then.
     """
-    inlined = _inlined(clause)
-    places = _places(inlined)
+    compared, defined = _conditions(clause)
+    places = _places(clause, compared, defined)
     if places is None:
         return None
     relation = evaluator.relations[clause.atoms[0].predicate]
@@ -63,9 +63,10 @@ def bound_by_columns(
     for at in range(0, len(relation), PART):
         part = whole[:, at : at + PART]
         columns = TextColumns(dict(zip(places, part, strict=True)), part.shape[1], evaluator.symbols, evaluator.given)
-        kept, wrong = columns.met(inlined.compares)
+        kept, wrong = columns.met(compared)
         columns.take(kept)
-        codes = [columns.codes(term) for term in inlined.head_args]
+        columns.columns |= {name: columns.codes(term) for name, term in defined.items()}
+        codes = [columns.codes(term) for term in clause.head_args]
         if wrong.any() or not columns.defined.all():
             return None
         emit(np.array(codes, np.int64).reshape(len(codes), columns.count))
@@ -78,35 +79,34 @@ def bound_by_columns(
     return Evaluation(clause, plan, counters, time.perf_counter() - start)
 
 
-def _inlined(clause: Clause) -> Clause:
-    """The clause with terms in the place of the variables that conditions define by them."""
+def _conditions(clause: Clause) -> tuple[list[Compare], dict[str, Term]]:
+    """(what is compared, the variables that conditions define by the atom's); all by terms of the atom's variables."""
     bound = {arg.name for atom in clause.atoms for arg in atom.args if isinstance(arg, Var)}
-    terms = dict[str, Term]()
+    defined = dict[str, Term]()
     left = list[Compare]()
     for compare in clause.compares:
-        sides = replaced(compare.left, terms), replaced(compare.right, terms)
+        sides = replaced(compare.left, defined), replaced(compare.right, defined)
         for one, other in (sides, sides[::-1]):
-            named = {v.name for v in variables_of(other)}
             free = isinstance(one, Var) and one.name not in bound and "?" not in (one.type[-1:], other.type[-1:])
-            if compare.op == "=" and free and named <= bound:
+            if compare.op == "=" and free and {v.name for v in variables_of(other)} <= bound:
                 assert isinstance(one, Var)
-                terms[one.name] = other
+                defined[one.name] = other
                 break
         else:
             left.append(replace(compare, left=sides[0], right=sides[1]))
-    compares = [replace(c, left=replaced(c.left, terms), right=replaced(c.right, terms)) for c in left]
-    head = tuple(replaced(term, terms) for term in clause.head_args)
-    return replace(clause, compares=tuple(compares), head_args=head) if terms else clause
+    compared = [replace(c, left=replaced(c.left, defined), right=replaced(c.right, defined)) for c in left]
+    return compared, defined
 
 
-def _places(clause: Clause) -> dict[str, int] | None:
+def _places(clause: Clause, compared: Sequence[Compare], defined: Mapping[str, Term]) -> dict[str, int] | None:
     """The columns that a clause reads of its one atom, by variable; None if it is of another form."""
     if len(clause.atoms) != 1 or clause.negated or clause.threshold is not None or split_text(clause) is not None:
         return None
     arguments = [arg for arg in clause.atoms[0].args if arg is not None]
     named = {arg.name: place for place, arg in enumerate(clause.atoms[0].args) if isinstance(arg, Var)}
-    read = {v.name for term in clause.head_args for v in variables_of(term)}
-    read |= {v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term)}
+    sides = (side for compare in compared for side in (compare.left, compare.right))
+    read = {v.name for term in (*clause.head_args, *defined.values(), *sides) for v in variables_of(term)}
+    read -= defined.keys()
     if len(named) < len(arguments) or not read <= named.keys() or not read:
         return None
     return {name: place for name, place in named.items() if name in read}

@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.join.dense_groups import dense_extremes
 from lftj.join.groups import Runs
 from lftj.language.clause import Clause, Var
 from lftj.store.change import Change, change_of_rows
@@ -209,6 +210,14 @@ def followed(
     return change_of_rows(len(as_head) + 1, [before.rows()], [after]), steps
 
 
+def folded_content(scan: GroupScan, relation: StoredRelation, symbols: SymbolTable) -> Ints:
+    """The rows (group..., result) of all groups of a relation."""
+    if isinstance(ROW_FOLDS[scan.op], InOrder):
+        return folded(scan, relation, relation.content.columns(), symbols)
+    rows = relation.content.some_columns((*scan.groups, scan.operand))
+    return folded_rows(scan.op, rows, len(scan.groups), relation.types[scan.operand], symbols)
+
+
 def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
     groups = np.ascontiguousarray(rows[list(scan.groups)])
@@ -227,6 +236,10 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     What is folded in order comes in order, group by group.
     """
     groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], ROW_FOLDS[op]
+    if isinstance(fold, Extreme) and not in_dictionary(type):
+        dense = dense_extremes(rows, last=fold.last)
+        if dense is not None:
+            return dense
     # Of the rows of one group those that came first stay first.
     if k:
         groups, moved, starts = runs_of(np.ascontiguousarray(groups))

@@ -1,4 +1,4 @@
-"""Sums of groups that lie close together: each has its place in a table, so that nothing is sorted.
+"""Sums and extremes of groups that lie close together: each has its place in a table, so that nothing is sorted.
 
     group columns x in 3..5, y in 0..1      (3,0) (3,1) (4,0) (4,1) (5,0) (5,1)
 
@@ -9,11 +9,12 @@ Of a column whose values lie apart, as those of days that are timestamps, the st
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scantree._jit import kernel
+from scantree._jit import inlined, kernel
 from scantree.sort import ranges
 
 Ints = npt.NDArray[np.int64]
@@ -39,30 +40,82 @@ def _step(column, least):
     return max(step, np.int64(1))
 
 
+class Places(NamedTuple):
+    """Where groups of k columns lie in a table of `room` places.
+
+    From `least` int64[k] on, in `steps` of each column, `spans` of them.
+    """
+
+    least: Ints
+    steps: Ints
+    spans: Ints
+    room: int
+
+    @classmethod
+    def of(cls, groups: Ints) -> Places | None:
+        """Of `groups` int64[k, m]; None if they do not lie close together, or are too few to look."""
+        k, m = groups.shape
+        if m < LEAST:
+            return None
+        least, most = ranges(groups)
+        steps = [1] * k
+        spans = [high - low + 1 for low, high in zip(least.tolist(), most.tolist(), strict=True)]
+        if math.prod(spans) > m and max(spans) <= WIDEST:
+            steps = [int(_step(groups[c], least[c])) if spans[c] > NARROW else 1 for c in range(k)]
+            spans = [(span - 1) // step + 1 for span, step in zip(spans, steps, strict=True)]
+        if (room := math.prod(spans)) > m:
+            return None
+        return cls(least, np.array(steps, np.int64), np.array(spans, np.int64), room)
+
+    def groups(self, at: Ints) -> Ints:
+        """The groups int64[k, g] at places int64[g]."""
+        found = np.empty((len(self.spans), len(at)), np.int64)
+        for c in reversed(range(len(self.spans))):
+            at, place = np.divmod(at, self.spans[c])
+            found[c] = place * self.steps[c] + self.least[c]
+        return found
+
+
+@inlined
+def _place(rows, i, least, steps, spans):
+    """The place of the group of row i."""
+    at = 0
+    for c in range(len(spans)):
+        value = rows[c, i] - least[c]
+        at = at * spans[c] + (value if steps[c] == 1 else value // steps[c])
+    return at
+
+
 @kernel
 def _add_up(rows, least, steps, spans, weights, flipped, half, table, met):
-    """Add the bindings int64[k.., m], of k columns of groups from `least` on in `steps`, to the places of their groups.
+    """Add bindings int64[k.., m], whose first rows are groups, at their places in `table` int64[places, w].
 
-    These are in `table` int64[places, w], with room for `spans` steps of each column. It holds, of w = 1, the sum of
-    the weights; of w = 3 also those of the weighted high and low words, of `half` bits, of row k of `rows`, whose bits
-    `flipped` are turned over first. `met` bool[places]: which groups there are.
+    It holds, of w = 1, the sum of the weights; of w = 3 also those of the weighted high and low words, of `half` bits,
+    of row k of `rows`, whose bits `flipped` are turned over first. `met` bool[places]: which groups there are.
     """
-    k, wide = len(spans), table.shape[1] > 1
+    wide = table.shape[1] > 1
     low_bits = (np.int64(1) << half) - 1
     for i in range(rows.shape[1]):
-        at = 0
-        for c in range(k):
-            value = rows[c, i] - least[c]
-            at = at * spans[c] + (value if steps[c] == 1 else value // steps[c])
+        at = _place(rows, i, least, steps, spans)
         met[at] = True
         table[at, 0] += weights[i]
         if wide:
-            value = rows[k, i] ^ flipped
+            value = rows[len(spans), i] ^ flipped
             high = value >> half
             if flipped != 0:
                 high &= low_bits
             table[at, 1] += weights[i] * high
             table[at, 2] += weights[i] * (value & low_bits)
+
+
+@kernel
+def _best_of(rows, least, steps, spans, last, table, met):
+    """Leave the least, or with `last` the greatest, value of row k of `rows` at the place of its group in `table`."""
+    for i in range(rows.shape[1]):
+        at, value = _place(rows, i, least, steps, spans), rows[len(spans), i]
+        if not met[at] or (table[at] < value if last else value < table[at]):
+            table[at] = value
+        met[at] = True
 
 
 def dense_sums(rows: Ints, groups: int, weights: Ints, flipped: int, half: int, wide: bool) -> tuple[Ints, Ints] | None:
@@ -71,25 +124,26 @@ def dense_sums(rows: Ints, groups: int, weights: Ints, flipped: int, half: int, 
     None where they do not lie close together. `wide`: row k is summed in two words, of which the lower one has `half`
     bits, after its bits `flipped` were turned over; no sum of products with a word may leave 64 bits.
     """
-    m = rows.shape[1]
-    if m < LEAST:
-        return None
     rows, weights = np.ascontiguousarray(rows), np.ascontiguousarray(weights)
-    least, most = ranges(rows[:groups])
-    steps = [1] * groups
-    spans = [high - low + 1 for low, high in zip(least.tolist(), most.tolist(), strict=True)]
-    if math.prod(spans) > m and max(spans) <= WIDEST:
-        steps = [int(_step(rows[c], least[c])) if spans[c] > NARROW else 1 for c in range(groups)]
-        spans = [(span - 1) // step + 1 for span, step in zip(spans, steps, strict=True)]
-    if (places := math.prod(spans)) > m:
+    places = Places.of(rows[:groups])
+    if places is None:
         return None
-    table, met = np.zeros((places, 3 if wide else 1), np.int64), np.zeros(places, np.bool_)
-    apart = np.array(steps, np.int64)
-    _add_up(rows, least, apart, np.array(spans, np.int64), weights, np.int64(flipped), half, table, met)
+    table, met = np.zeros((places.room, 3 if wide else 1), np.int64), np.zeros(places.room, np.bool_)
+    _add_up(rows, places.least, places.steps, places.spans, weights, np.int64(flipped), half, table, met)
     at = np.flatnonzero(met)
-    sums = np.ascontiguousarray(table[at].T)
-    found = np.empty((groups, len(at)), np.int64)
-    for c in reversed(range(groups)):
-        at, place = np.divmod(at, spans[c])
-        found[c] = place * steps[c] + least[c]
-    return found, sums
+    return places.groups(at), np.ascontiguousarray(table[at].T)
+
+
+def dense_extremes(rows: Ints, *, last: bool) -> Ints | None:
+    """The distinct groups in order, each with its least or (`last`) greatest value, of `rows` int64[k + 1, m].
+
+    None where they do not lie close together.
+    """
+    rows = np.ascontiguousarray(rows)
+    places = Places.of(rows[:-1])
+    if places is None:
+        return None
+    table, met = np.empty(places.room, np.int64), np.zeros(places.room, np.bool_)
+    _best_of(rows, places.least, places.steps, places.spans, last, table, met)
+    at = np.flatnonzero(met)
+    return np.vstack([places.groups(at), table[at]])

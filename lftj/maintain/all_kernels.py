@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lftj.join.dense_groups import LEAST, dense_sums
+from lftj.join.dense_groups import LEAST, dense_extremes, dense_sums
 from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
 
@@ -68,6 +68,7 @@ def use_all(db: Any) -> None:
     TextIndex().add(texts([*map(str, range(2_000))]))  # what many texts are looked up in, and how it grows
     ones = np.ones((2, LEAST), np.int64)
     assert dense_sums(ones, 1, ones[0], 0, 32, wide=True) is not None
+    assert dense_extremes(ones, last=True) is not None
     content = db._relations["e"].content  # what functional predicates are checked and upserted by
     assert content.some_columns((1,)).shape == (1, len(content))
     assert content.pair(1) is not None

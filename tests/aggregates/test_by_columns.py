@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 
 import lftj
+from lftj.errors import EvaluationError
 from lftj.evaluate import by_columns
 from tests.conftest import examples
 from tests.engine.programs import seeds
@@ -122,3 +123,13 @@ def test_what_is_asked_again_and_again_is_sorted(monkeypatch: pytest.MonkeyPatch
         orders.append(len(db._state.relations["t"].orders))
     assert orders[: by_columns.OFTEN - 2] == [1] * (by_columns.OFTEN - 2)
     assert orders[-1] == 2
+
+
+def test_a_definition_that_nothing_reads_has_to_have_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_columns, "LEAST", 0)
+    db = lftj.Database(".decl t(a:number, g:number)  h[g] = count : { t(a, g), k = 6 / a, g > 0 }.")
+    db.load("t", [(0, 0), (1, 1), (2, 1)])
+    assert list(db["h"]) == [(1, 2)]  # the row without a value is in no group
+    db.load("t", [(0, 2)])
+    with pytest.raises(EvaluationError, match="division by zero"):
+        list(db["h"])

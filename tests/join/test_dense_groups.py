@@ -1,4 +1,4 @@
-"""Sums of groups that lie close together: the same as those of groups that are sorted.
+"""Sums and extremes of groups that lie close together: the same as those of groups that are sorted.
 
 Catches: a group at the place of another, or lost because its sums are 0; words of negative and unsigned values; groups
 that are out of order; ranges as wide as all codes.
@@ -55,6 +55,22 @@ def test_dense_sums_are_those_of_sorted_groups(rng: Random) -> None:
     assert list(zip(*dense.groups.tolist(), strict=True)) == sorted(expected) if groups else True
     if np.abs(weights).sum() < MOST:
         assert dense.values.T.tolist() == [expected[group] for group in sorted(expected)]
+
+
+@given(rng=seeds)
+@examples(100, 10)
+def test_dense_extremes_are_those_of_each_group(rng: Random) -> None:
+    k, n, last = rng.randint(0, 2), rng.randint(1, 60), rng.random() < 0.5
+    rows = [[rng.randint(-2, rng.choice([2, 20])) * 3600 for _ in range(n)] for _ in range(k)] + [drawn(rng, n, ENDS)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense_groups, "LEAST", 1)
+        found = dense_groups.dense_extremes(np.array(rows, np.int64), last=last)
+    held: dict[tuple[int, ...], list[int]] = {}
+    for *group, value in zip(*rows, strict=True):
+        held.setdefault(tuple(group), []).append(value)
+    expected = [(*group, (max if last else min)(values)) for group, values in sorted(held.items())]
+    assert found is None or list(zip(*found.tolist(), strict=True)) == expected
+    assert found is not None or len(held) > 1
 
 
 def test_groups_that_lie_apart_are_sorted() -> None:
