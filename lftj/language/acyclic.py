@@ -134,12 +134,11 @@ class _Component:
         own = {name: rows for name, rows in self._heads.items() if name in self._members}
         aggregates = [self._alternatives(c) for rows in own.values() for c in rows if c.aggregate is not None]
         heads = [c for name, rows in own.items() for c in rows if not is_part(name)]
-        made = {id(c): self._in_two(c, self._of_keys(c)) for alternatives in aggregates for c in alternatives}
+        made = {id(c): self._in_two(c, self._variants(c)) for alternatives in aggregates for c in alternatives}
         if self._findings.failed:
             return list(self._clauses)
         for clause in heads:
-            variants = [of_keys for variant in self._without_zeros(clause) for of_keys in self._of_keys(variant)]
-            made[id(clause)] = self._in_two(clause, variants)
+            made[id(clause)] = self._in_two(clause, self._variants(clause))
         placed: list[Clause] = []
         alternatives_of = {alternatives[0].head: alternatives for alternatives in aggregates}
         for clause in self._clauses:
@@ -210,6 +209,10 @@ class _Component:
         return bool(columns) and all(map(is_nullable, columns))
 
     # -- a clause -----------------------------------------------------------------------------------------------------
+
+    def _variants(self, clause: Clause) -> list[Clause]:
+        """A clause as several over aggregates that are there or not, and keys that have a value or not."""
+        return [of_keys for variant in self._without_zeros(clause) for of_keys in self._of_keys(variant)]
 
     def _of_keys(self, clause: Clause) -> list[Clause]:
         """A clause as several that negate no more than that a key has a value; of these, one holds at most."""

@@ -75,6 +75,12 @@ ACYCLIC = {
         "t[x] = c :- w[x] = c, !e(x, _).",
     ),
     "counted but for a value": Written("e/2 f/2", "t/2!", "t[x] = count : { e(x, y), x < y, !t(y, v) } :- f(x, v)."),
+    "nested": Written(
+        "e/2 w/2!", "t/2!", "t[x] = w[x] + sum n + 1 : { e(x, y), x < y, n = sum v : { e(y, z), y < z, t(z, v) } }."
+    ),
+    "nested, without a value": Written(
+        "e/2 f/1", "t/2!", "t[x] = sum n : { e(x, y), x < y, n = count : { e(y, z), y < z, !t(z, _) } } :- f(x)."
+    ),
     "computed key": Written("w/2!", "t/2!", "t[x + 1] = t[x] + c :- w[x] = c, x < 3, x > -2.\nt[-1] = 1 :- w[_] = _."),
     "divided": Written("e/2 w/2!", "t/2!", "t[x] = 12 / v :- e(x, y), x < y, t[y] = v, v != 0.\nt[x] = c :- w[x] = c."),
     "read above": Written(
@@ -268,7 +274,7 @@ def test_path_counts_are_an_instance() -> None:
             tx.erase("e", gone)
 
 
-@pytest.mark.parametrize("name", ["roll-up", "alternatives", "longest", "mutual", "negated", "paths"])
+@pytest.mark.parametrize("name", ["roll-up", "alternatives", "longest", "mutual", "negated", "nested", "paths"])
 def test_circuits_agree(name: str) -> None:
     """`from_rules` of the same program, step by step."""
     mixed = ACYCLIC[name].mixed()
