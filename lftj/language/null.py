@@ -309,7 +309,7 @@ def over_known(
         ]
         read = _read_known(atoms[0], places, read_schema, known)
         if read is not atoms[0]:
-            atoms = (read,)
+            atoms = (read, *atoms[1:])
             compares = tuple(c for c in compares if not _keeps_from_null(c, folded))
     if negated == clause.negated and atoms == clause.atoms and compares == clause.compares:
         return clause

@@ -419,3 +419,25 @@ def test_null_is_no_key_that_a_sum_of_nothing_is_asked_for(type: str) -> None:
     with db.transaction() as tx:
         tx.erase("uses", [(a, b)])
     assert list(db["total"]) == [(a, 1), (b, 2)]
+
+
+@pytest.mark.parametrize("type", ["number", "symbol"])
+def test_the_least_of_what_may_be_null_beside_what_is_looked_up(type: str) -> None:
+    """Null was left out with all that was looked up: an AssertionError, or a KeyError where that was all."""
+    a, b = "ab" if type == "symbol" else (1, 2)
+    db = lftj.Database(f"""
+        .decl e(x:number, y:number, k:{type}?)
+        .decl own(x:number, k:{type})
+        t[x] = k :- e(_, x, _), k = max l : {{ e(x, y, l), x < y, !t(y, _) }}, !own(x, _).
+        t[x] = k :- own(x, k).
+        u[x] = m :- e(x, _, _), m = min l : {{ e(x, y, l), x < y, u(y, _) ; own(x, l), y = x }}.
+    """)
+    with db.transaction() as tx:
+        tx.insert("e", [(1, 2, a), (1, 2, None), (2, 3, None), (0, 1, b), (0, 2, None), (2, 4, b)])
+        tx.insert("own", [(3, a), (2, b)])
+    assert list(db["t"]) == [(2, b), (3, a)]
+    assert list(db["u"]) == [(0, b), (1, a), (2, b)]
+    with db.transaction() as tx:
+        tx.erase("own", [(2, b)])
+    assert list(db["t"]) == [(2, b), (3, a)]
+    assert list(db["u"]) == []
