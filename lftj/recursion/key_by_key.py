@@ -46,6 +46,7 @@ class KeyByKey:
         self._evaluator, self._rules, self._clauses, self._limits = evaluator, rules, clauses, limits
         self._relations = relations
         self.contents = contents
+        self._outside = {name: relations[name].content for name in rules.outside}
         self._found: dict[str, tuple[list[Rows], list[Rows]]] = {name: ([], []) for name in rules.names}
         self._undefined: dict[int, Clause] = {}
         self.computed = 0
@@ -61,11 +62,16 @@ class KeyByKey:
         return found
 
     def keys_of(self, changes: Mapping[str, Change], facts: Mapping[str, Change]) -> dict[str, Rows]:
-        """The keys whose rows, or facts, changed."""
+        """The keys whose rows, or facts, changed, or what they look up outside."""
         found: dict[str, Rows] = {}
         for head, rules in self._rules.of.items():
             chunks = [self._keys(rule, changes[rule.rows].rows) for rule in rules if rule.rows in changes]
             chunks += [facts[head].rows[:-1]] if head in facts else []
+            for name, readers in self._rules.outside.items():
+                for rule, lookup in readers if name in changes else ():
+                    if rule.clause.head == head:
+                        rows = lookup.place.rows(self._relations[rule.rows], distinct([changes[name].rows[:-1]]))
+                        chunks.append(rule.key.keys(rows, len(next(iter(rows.values())))))
             if chunks:
                 found[head] = distinct(chunks)
         return found
@@ -173,7 +179,8 @@ class KeyByKey:
         return made
 
     def _bindings(self, rule: KeyRule, keys: Rows) -> TextColumns:
-        return rule.bindings(self._relations[rule.rows], keys, self.contents, self._evaluator.symbols)
+        contents = {**self._outside, **self.contents} if self._outside else self.contents
+        return rule.bindings(self._relations[rule.rows], keys, contents, self._evaluator.symbols)
 
     def _note(self, rule: KeyRule, *, undefined: bool) -> None:
         if undefined:

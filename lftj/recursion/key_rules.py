@@ -163,8 +163,9 @@ def _known(term: Term, bound: set[str]) -> bool:
 class KeyRules:
     """The rules of a component.
 
-    `of`: those of each head · `readers`: (rule, lookup) of what looks a head up · `tables`: what a kernel follows them
-    by, once it is made (key_tables.py), in a list that is empty before that.
+    `of`: those of each head · `readers`: (rule, lookup) of what looks a head up · `outside`: of a relation that is no
+    head of them any more, since its rules are gone · `tables`: what a kernel follows them by, once it is made
+    (key_tables.py), in a list that is empty before that.
     """
 
     def __init__(self, evaluator: Evaluator, names: Sequence[str], clauses: Sequence[Clause]) -> None:
@@ -172,12 +173,13 @@ class KeyRules:
         self.tables: list[Any] = []
         self.of: dict[str, list[KeyRule]] = {name: [] for name in names}
         self.readers: dict[str, list[tuple[KeyRule, KeyLookup]]] = {name: [] for name in names}
+        self.outside: dict[str, list[tuple[KeyRule, KeyLookup]]] = {}
         for clause in clauses:
             rule = KeyRule(clause, evaluator)
             self.of[clause.head].append(rule)
             for lookup in rule.lookups:
-                if lookup.head in self.readers:
-                    self.readers[lookup.head].append((rule, lookup))
+                readers = self.readers if lookup.head in self.readers else self.outside
+                readers.setdefault(lookup.head, []).append((rule, lookup))
 
 
 def key_rules_of(evaluator: Evaluator, heads: Heads) -> KeyRules:

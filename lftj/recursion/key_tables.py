@@ -1,7 +1,7 @@
 """The rules of a component as tables for the kernel that follows small changes (lftj/join/key_walk.py).
 
 Not all rules fit: texts that are computed, sums of floats and means, alternatives in braces of which a binding counts
-once, and comparisons of texts. Those are followed column by column (key_by_key.py), and so is what the kernel refuses.
+once, comparisons of texts, and lookups in what is no head of them any more. Those are followed column by column (key_by_key.py), and so is what the kernel refuses.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def tables_of(rules: KeyRules, evaluator: Evaluator) -> KeyTables | None:
 
 
 def _fits(rules: KeyRules) -> bool:
-    return all(_fold(own) is not None and all(map(_plain, own)) for own in rules.of.values())
+    return not rules.outside and all(_fold(own) is not None and all(map(_plain, own)) for own in rules.of.values())
 
 
 def _fold(own: Sequence[KeyRule]) -> int | None:

@@ -441,3 +441,36 @@ def test_the_least_of_what_may_be_null_beside_what_is_looked_up(type: str) -> No
         tx.erase("own", [(2, b)])
     assert list(db["t"]) == [(2, b), (3, a)]
     assert list(db["u"]) == []
+
+
+def test_rules_of_one_head_of_a_recursion_go_and_come_back() -> None:
+    """What was left read a head that was none any more: a KeyError."""
+    rng = Random(7)
+    heads = {
+        "a": "a[x] = v + sum c : { e(x, y), x < y, b(y, c) } :- w[x] = v.",
+        "b": "b[x] = v + count : { e(x, y), x < y, !a(y, 4) } :- w[x] = v.",
+    }
+    columns = ".decl e(x:number, y:number)  .decl w(x:number) -> c:number"
+    columns += "  .decl a(x:number) -> c:number  .decl b(x:number) -> c:number\n"
+    db = lftj.Database(columns + "\n".join(heads.values()))
+    facts: dict[str, set[Row]] = {name: set() for name in ("e", "w", *heads)}
+    gone = ""
+    for at in range(30 if JIT else 6):
+        with db.transaction() as tx:
+            for name in ("e", "w", gone) if gone else ("e", "w"):
+                row = (rng.randrange(5), rng.randrange(5)) if name in "ew" else (rng.randrange(5, 8), rng.randrange(5))
+                if row in facts[name]:
+                    tx.erase(name, [row])
+                    facts[name].discard(row)
+                else:
+                    tx.insert(name, [row]) if name == "e" else tx.upsert(name, [row])
+                    facts[name] = {old for old in facts[name] if name == "e" or old[0] != row[0]} | {row}
+            if at % 5 == 2:
+                gone = "ab"[at // 5 % 2]
+                tx.remove_rules(gone)
+            elif at % 5 == 4:
+                tx.rules(heads[gone])
+                gone = ""
+        expected = evaluate(parse(columns + "\n".join(text for head, text in heads.items() if head != gone)), facts)
+        for head in heads:
+            assert set(db[head]) == expected[head]
