@@ -26,7 +26,7 @@ key of a head (`m[k]`) null is a group of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lftj.language import ast
@@ -74,6 +74,8 @@ def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings)
     for clause in clauses:
         if clause.head.name in names.relations:
             clause.admitted = _admitted(clause, names.relations[clause.head.name])
+            groups = clause.head.args if clause.fold is None else clause.head.args[: clause.fold.groups]
+            _refuse_codes_of_null([replace(clause.head, args=groups)], names, findings, "write `null`")
             if clause.head.name not in free:
                 _check_head(clause, names.relations[clause.head.name], findings)
 
@@ -210,7 +212,13 @@ def values_that_may_be_null(clause: TypedClause) -> list[ast.Functor]:
 
 def refuse_codes_of_null(clause: TypedClause, names: Names, findings: Findings) -> None:
     """Refuse the constants of a query that would match null by its code: it can read no rows without null."""
-    for atom in (*clause.body.atoms, *clause.body.negated):
+    _refuse_codes_of_null(
+        (*clause.body.atoms, *clause.body.negated), names, findings, "ask for null with `is_null`"
+    )
+
+
+def _refuse_codes_of_null(atoms: Iterable[ast.Atom], names: Names, findings: Findings, remedy: str) -> None:
+    for atom in atoms:
         relation = names.relations.get(atom.name)
         if relation is None:
             continue
@@ -220,7 +228,7 @@ def refuse_codes_of_null(clause: TypedClause, names: Names, findings: Findings) 
                     f"{relation.column(position)} never holds {arg.value}",
                     arg.span,
                     why=f"it is {type_}, where the code of this value is that of null",
-                    remedy=f"ask for null with `is_null`, or declare the column `{without_null(type_)}`",
+                    remedy=f"{remedy}, or declare the column `{without_null(type_)}`",
                 )
 
 

@@ -572,3 +572,14 @@ def test_null_equals_nothing_in_a_negated_conjunction(group: str, without: list[
             list(db["h"])
         assert [x for (x,) in db["h"]] == without
         assert list(db["c"]) == [(len(without),)]
+
+
+@pytest.mark.parametrize(("type", "extreme"), [("number", str(-(2**63))), ("unsigned", f"{2**64 - 1}u")])
+@pytest.mark.parametrize("rule", ["h(X) :- e(_).", "h(X).", "h(null) :- e(_).  h(X) :- e(_)."])
+def test_a_head_with_the_value_whose_code_is_null_is_refused(type: str, extreme: str, rule: str) -> None:
+    """It was null."""
+    declared = "" if "null" in rule else f".decl h(x:{type}?)  "
+    with pytest.raises(lftj.ProgramError) as caught:
+        lftj.Database(f".decl e(y:{type})  {declared}{rule.replace('X', extreme)}")
+    assert f"of `h` never holds {extreme.removesuffix('u')}" in caught.value.what
+    assert caught.value.remedy == f"write `null`, or declare the column `{type}`"
