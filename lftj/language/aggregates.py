@@ -44,7 +44,7 @@ from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.text_selections import TextSelection, text_selections
 from lftj.language.types import NUMBER
-from lftj.language.visitors import Node, all_names, nodes, open_variables
+from lftj.language.visitors import Node, all_names, lets_null_match, nodes, open_variables
 
 if TYPE_CHECKING:
     from lftj.language.desugar import Desugaring, Scope
@@ -251,7 +251,10 @@ class AggregateRelations:
         self.whole.parts.relation(name, columns, words, aggregate.span, functional=functional)
 
     def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
-        """Derive the relation that has 0 for the groups without a binding."""
+        """Derive the relation that has 0 for the groups without a binding.
+
+        One whose variables may be null, and match null, is null there, too.
+        """
         with0, rule, span = f"{name}{WITH_ZERO}", self.whole.rule, aggregate.span
         if with0 in self.whole.parts.names.relations:
             return with0
@@ -260,9 +263,11 @@ class AggregateRelations:
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
         groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
+        marks = _marks(scope.body, variables)
+        there = Conjunction((*groups, plain) if marks else (plain,), marks)
         self.whole.made += [
-            InternalRule(rule, replace(plain, name=with0), Conjunction((plain,))),
-            InternalRule(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
+            InternalRule(rule, replace(plain, name=with0), there),
+            InternalRule(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, marks, (none,))),
         ]
         return with0
 
@@ -399,6 +404,13 @@ def _simple(aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope
         return False
     bound = {arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)}
     return {variable.name for variable in variables} <= bound
+
+
+def _marks(body: Conjunction, variables: Sequence[ast.Variable]) -> tuple[ast.Comparison, ...]:
+    """What says of some variables that null matches null."""
+    names = {variable.name for variable in variables}
+    marks = (compare for compare in body.compares if lets_null_match(compare))
+    return tuple(mark for mark in marks if isinstance(mark.left, ast.Variable) and mark.left.name in names)
 
 
 def _holds_aggregate(node: Node) -> bool:

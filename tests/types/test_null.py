@@ -583,3 +583,17 @@ def test_a_head_with_the_value_whose_code_is_null_is_refused(type: str, extreme:
         lftj.Database(f".decl e(y:{type})  {declared}{rule.replace('X', extreme)}")
     assert f"of `h` never holds {extreme.removesuffix('u')}" in caught.value.what
     assert caught.value.remedy == f"write `null`, or declare the column `{type}`"
+
+
+def test_the_null_group_of_two_aggregates_has_a_zero() -> None:
+    """With one aggregate it had; the relation with the zeros of several left it out."""
+    least = -(2**63)
+    db = lftj.Database(""".decl v(k:number, x:number?)  .decl r(x:number)
+        h(k, m, n) :- v(k, x), m = count : { v(x, _) }, n = count : { r(x) }, or_null(x).""")
+    db.load("v", [(0, None), (1, 1), (2, 5), (least, 7)])
+    db.load("r", [(5,), (least,)])
+    assert list(db["h"]) == [(least, 0, 0), (0, 0, 0), (1, 1, 0), (2, 0, 1)]
+    with db.transaction() as tx:
+        tx.insert("r", [(1,)])
+        tx.erase("v", [(0, None)])
+    assert list(db["h"]) == [(least, 0, 0), (1, 1, 1), (2, 0, 1)]
