@@ -148,6 +148,8 @@ def _term(term: ast.Term, clause: TypedClause) -> Term:
     args = tuple(_term(arg, clause) for arg in term.args)
     if FUNCTORS[term.name].on_clocks:
         args = tuple(_on_clocks(arg) for arg in args)
+    if term.name == "coalesce" and not is_nullable(args[0].type):  # a value may have the code of null
+        return args[0]
     return Apply(term.name, args, clause.type_of(term))
 
 
@@ -188,9 +190,9 @@ def _compare(compare: ast.Comparison, clause: TypedClause) -> Compare:
     if compare.op.removeprefix("not_") == OR_NULL:  # negated: it never holds
         return Compare("!=", left, left, compare.span)
     if compare.op.removeprefix("not_") == IS_NULL:
-        if isinstance(left, Var) or is_nullable(left.type):
+        if is_nullable(left.type):
             return is_null(left, holds=compare.op == IS_NULL)
-        # What is computed has a value, or the clause does not hold.
+        # It has a value, which may have the code of null, or the clause does not hold.
         return Compare("!=" if compare.op == IS_NULL else "=", left, left, compare.span)
     return Compare(compare.op, left, _term(compare.right, clause), compare.span)
 

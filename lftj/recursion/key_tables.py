@@ -1,7 +1,8 @@
 """The rules of a component as tables for the kernel that follows small changes (lftj/join/key_walk.py).
 
 Not all rules fit: texts that are computed, sums of floats and means, alternatives in braces of which a binding counts
-once, comparisons of texts, and lookups in what is no head of them any more. Those are followed column by column (key_by_key.py), and so is what the kernel refuses.
+once, comparisons of texts, and lookups in what is no head of them any more. Those are followed column by column
+(key_by_key.py), and so is what the kernel refuses.
 """
 
 from __future__ import annotations

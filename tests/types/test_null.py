@@ -597,3 +597,31 @@ def test_the_null_group_of_two_aggregates_has_a_zero() -> None:
         tx.insert("r", [(1,)])
         tx.erase("v", [(0, None)])
     assert list(db["h"]) == [(least, 0, 0), (1, 1, 1), (2, 0, 1)]
+
+
+@pytest.mark.parametrize(("type", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
+@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "triggers", "recompute"])
+def test_the_value_whose_code_is_null_is_not_null_where_none_can_be(type: str, extreme: int, maintain: str) -> None:
+    """`is_null` held of it, and `coalesce` gave the other value."""
+    rules = {
+        "a": "a(x) :- n(x), is_null(x).",
+        "b": "b(x) :- n(x), !is_null(x).",
+        "c": "c(coalesce(x, 3)) :- n(x).",
+        "d": "d(coalesce(x, y)) :- n(x), m(y).",
+        "e": "e(x) :- n(x), coalesce(x, 1) != 1.",
+        "f": "f(k) :- k = count : { n(x), is_null(x) }.",
+        "g": "g(x) :- n(x), !(is_null(x), m(_)).",
+    }
+    db = lftj.Database(f".decl n(x:{type})  .decl m(x:{type}?)")
+    db.rules("  ".join(rules.values()), maintain=dict.fromkeys(rules, maintain))
+    for _ in range(2):
+        with db.transaction() as tx:
+            tx.insert("n", [(4,), (extreme,)])
+            tx.insert("m", [(None,), (4,)])
+        found = {name: {x for (x,) in db[name]} for name in rules}
+        both = {4, extreme}
+        assert found == {"a": set(), "b": both, "c": both, "d": both, "e": both, "f": {0}, "g": both}
+        assert not db.query("n(x), is_null(x)")
+        assert len(db.query("n(x), !is_null(x), coalesce(x, 1) != 1")) == 2
+        with db.transaction() as tx:
+            tx.erase("n", [(extreme,)])
