@@ -253,7 +253,7 @@ class AggregateRelations:
     def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
         """Derive the relation that has 0 for the groups without a binding.
 
-        One whose variables may be null, and match null, is null there, too.
+        A group is not null in it, unless it may be and matches null.
         """
         with0, rule, span = f"{name}{WITH_ZERO}", self.whole.rule, aggregate.span
         if with0 in self.whole.parts.names.relations:
@@ -265,8 +265,9 @@ class AggregateRelations:
         groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
         marks = _marks(scope.body, variables)
         there = Conjunction((*groups, plain) if marks else (plain,), marks)
+        known = frozenset(v.name for v in variables) - {v.name for v in open_variables(marks)}
         self.whole.made += [
-            InternalRule(rule, replace(plain, name=with0), there),
+            InternalRule(rule, replace(plain, name=with0), there, joined=known),
             InternalRule(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, marks, (none,))),
         ]
         return with0

@@ -625,3 +625,13 @@ def test_the_value_whose_code_is_null_is_not_null_where_none_can_be(type: str, e
         assert len(db.query("n(x), !is_null(x), coalesce(x, 1) != 1")) == 2
         with db.transaction() as tx:
             tx.erase("n", [(extreme,)])
+
+
+def test_a_group_of_several_aggregates_may_be_the_number_whose_code_is_null() -> None:
+    """The relation with zeros had a column that admits null, where the group of the braces may be, and refused it."""
+    least = -(2**63)
+    db = lftj.Database(""".decl r(x:number?, y:number)  .decl v(x:number)
+        h(x, s, n) :- v(x), s = sum y : { r(x, y) }, n = count : { r(x, y), y > 2 }.""")
+    db.load("r", [(None, 1), (2, 2), (2, 3)])
+    db.load("v", [(2,), (least,)])
+    assert list(db["h"]) == [(least, 0, 0), (2, 5, 1)]
