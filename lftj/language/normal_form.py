@@ -5,7 +5,8 @@
 
 A negated comparison is its opposite, a double negation vanishes, a negated disjunction is the conjunction of the
 negations, a negated conjunction the disjunction of the negations (de Morgan). A negated conjunction with variables of
-its own says that there are none for which it holds, and stays whole, as does one with wildcards and comparisons:
+its own says that there are none for which it holds, and stays whole, as does one with wildcards and comparisons, or
+with an aggregate that may have no value:
 
     p(x) :- a(x), !(b(x, y), c(y)).
       ->   a(x), not exists y: b(x, y), c(y)
@@ -27,8 +28,9 @@ from itertools import product
 from math import prod
 
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.functors import NEGATED
-from lftj.language.visitors import Literals, Node, lets_null_match, nodes, open_variables
+from lftj.language.visitors import Literals, Node, lets_null_match, nodes, open_variables, parts
 
 LIMIT = 1024  # alternatives of one rule; a rule with ten binary disjunctions in a row reaches it
 
@@ -103,8 +105,11 @@ def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Al
         others = (*outside, *literals[:at], *literals[at + 1 :])
         if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
             continue  # only in it null matches null
+        # Taken apart, a comparison would have to have a value; and a wildcard is a variable of its own.
+        if any(map(_may_lack_value, conditions)):
+            continue
         if any(map(_has_wildcard, group)) and any(isinstance(part, ast.Comparison) for part in conditions):
-            continue  # a wildcard is a variable of its own; taken apart, a comparison would have to have a value
+            continue
         shared = {variable.name for variable in open_variables(others)}
         if all(variable.name in shared for variable in open_variables(group)):
             options = _any_of(_literal(part, True, under) for part in conditions)
@@ -170,6 +175,14 @@ def _literal(literal: ast.Literal, negated: bool, under: _Under) -> _Alternative
 
 def _has_wildcard(literal: ast.Literal) -> bool:
     return isinstance(literal, ast.Atom) and any(isinstance(node, ast.Wildcard) for node in nodes(literal.args))
+
+
+def _may_lack_value(literal: Node) -> bool:
+    """Whether what is compared is an aggregate that has no value where there is nothing to fold."""
+    if isinstance(literal, ast.Comparison):
+        inner = nodes((literal.left, literal.right))
+        return any(isinstance(node, ast.Aggregate) and AGGREGATES[node.op].empty is None for node in inner)
+    return isinstance(literal, ast.Negation | ast.Disjunction) and any(map(_may_lack_value, parts(literal)))
 
 
 def _there_is(literal: ast.Literal) -> ast.Literal:
