@@ -212,9 +212,7 @@ def values_that_may_be_null(clause: TypedClause) -> list[ast.Functor]:
 
 def refuse_codes_of_null(clause: TypedClause, names: Names, findings: Findings) -> None:
     """Refuse the constants of a query that would match null by its code: it can read no rows without null."""
-    _refuse_codes_of_null(
-        (*clause.body.atoms, *clause.body.negated), names, findings, "ask for null with `is_null`"
-    )
+    _refuse_codes_of_null((*clause.body.atoms, *clause.body.negated), names, findings, "ask for null with `is_null`")
 
 
 def _refuse_codes_of_null(atoms: Iterable[ast.Atom], names: Names, findings: Findings, remedy: str) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 from random import Random
 
 from lftj.language.options import VALUES
-from tests.fuzz import extremes
+from tests.fuzz import acyclic, extremes
+from tests.fuzz.accepted import accepted
+from tests.fuzz.nulls import admitting_null, sorted_rows, with_nulls
 from tests.fuzz.retype import OTHERS, Retyping, qualifies
 from tests.fuzz.rewrites import rewritten
 from tests.fuzz.twin import OUTSIDE, Call, FuzzTwin, rules_of
@@ -36,6 +38,7 @@ FORMS = {
     "mixed": Form(programs.make_program, twin.some_calls),
     "recursive": Form(recursive_programs.make_program, recursive_twin.some_calls),  # type: ignore[arg-type]
     "extreme": Form(extremes.make_program, twin.some_calls),
+    "acyclic": Form(acyclic.make_program, acyclic.some_calls),
     "overflowing": Form(asked.make_program, lambda rng, twin, most: asked.make_calls(rng, twin.facts)),
 }
 
@@ -101,9 +104,12 @@ def strategies() -> list[str]:
 def make_case(seed: int) -> Case:
     """The case of a seed. Its history is made while it runs for the first time: calls depend on what is there."""
     rng = Random(seed)
-    form = pick(rng, (*["mixed"] * 5, "recursive", "recursive", "extreme", "overflowing"))
+    form = pick(rng, (*["mixed"] * 5, *["acyclic"] * 3, "recursive", "recursive", "extreme", "overflowing"))
     mixed = FORMS[form].make_program(rng)
+    mixed = mixed if pick(rng, range(3)) else admitting_null(mixed, rng)
     other, names = rewritten(mixed.text, rng) if pick(rng, range(3)) else (mixed.text, [])
+    if form == "acyclic" and not accepted(other):  # of a recursion by keys no part can be a relation of its own
+        other, names = mixed.text, []
     noise, in_file = not pick(rng, range(4)), not pick(rng, range(5))
     type = pick(rng, ("symbol", pick(rng, OTHERS))) if qualifies(other) else "symbol"
     other = Retyping(type).program(other)
@@ -171,8 +177,13 @@ def some_step(rng: Random, twin: FuzzTwin, case: Case) -> Step:
 
 def _changed_facts(rng: Random, twin: FuzzTwin, case: Case) -> list[Call]:
     calls = list(FORMS[case.form].some_calls(rng, twin, pick(rng, (2, 4, 12))))
+    if twin.program.nullable:
+        calls = [
+            (verb, name, rows if verb == "erase" else with_nulls(twin.program, name, rows, rng))
+            for verb, name, rows in calls
+        ]
     if not pick(rng, range(12)):
-        calls = [("erase", name, sorted(rows)) for name, rows in twin.facts.items() if rows] or calls
+        calls = [("erase", name, sorted_rows(rows)) for name, rows in twin.facts.items() if rows] or calls
     if case.noise:
         name = pick(rng, sorted(set(twin.mixed.base) - twin.mixed.functional))
         rows = programs.make_rows(rng, twin.program.kinds[name], 4)

@@ -39,6 +39,8 @@ class DuckDB:
     """A translated program. Raises `Untranslated`, here or where it meets values that it cannot add up."""
 
     def __init__(self, program: Program) -> None:
+        if program.nullable:
+            raise Untranslated("columns that admit null")
         self.program = program
         self.components = in_order(program, {})
         self.queries: dict[str, list[str]] = {name: [] for component in self.components for name in component}

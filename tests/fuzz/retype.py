@@ -34,7 +34,7 @@ class Retyping:
 
     def __init__(self, type: str) -> None:
         self.type = type
-        self._values = {text: CASES[type].of(n) for n, text in enumerate(TEXTS)}
+        self._values: dict[Any, Any] = {text: CASES[type].of(n) for n, text in enumerate(TEXTS)} | {None: None}
         self._texts = {value: text for text, value in self._values.items()}
 
     def program(self, text: str) -> str:

@@ -26,7 +26,7 @@ def rewritten(text: str, rng: Random) -> tuple[str, list[str]]:
     """(the program after some rewritings, their names)."""
     program, done = parse(text), []
     for _ in range(rng.choice((1, 1, 2, 3))):
-        rewrite = rng.choice(REWRITES)
+        rewrite = rng.choice(OF_NULL if "?" in text else REWRITES)
         items = rewrite(list(program.items), rng)
         if items is not None:
             program = replace(program, items=tuple(items))
@@ -135,3 +135,5 @@ def _shuffled(items: list[ast.Item], rng: Random) -> list[ast.Item] | None:
 
 Rewrite = Callable[[list[ast.Item], Random], "list[ast.Item] | None"]
 REWRITES: tuple[Rewrite, ...] = (_permuted, _redundant, _split, _halved, _shuffled)
+# Where a variable may be null: what is joined or compared is not.
+OF_NULL: tuple[Rewrite, ...] = (_permuted, _shuffled)

@@ -138,6 +138,10 @@ class _Translator:
         if isinstance(literal, Not):
             if not literal.outer <= found.bound.keys():
                 return False
+            (only, *more) = literal.body
+            if isinstance(only, Cmp) and not more:  # the opposite: not of what has no value
+                found.conditions.append(f"NOT ({self.test(only, found.bound)})")
+                return True
             around = {name: found.bound[name] for name in literal.outer}
             found.conditions += [
                 f"NOT EXISTS ({self.select(body, around).text('1')})" for body in alternatives(literal.body)

@@ -16,12 +16,16 @@ from lftj import transaction
 from lftj.maintain.delta import Delta
 from tests.conftest import JIT
 from tests.fuzz import __main__ as fuzz
+from tests.fuzz import acyclic
+from tests.fuzz.accepted import accepted
 from tests.fuzz.case import FORMS, Case, make_case, run
+from tests.fuzz.nulls import admitting_null, with_nulls
 from tests.fuzz.reduce import smaller
 from tests.fuzz.retype import OTHERS, TEXTS, Retyping, qualifies
 from tests.fuzz.rewrites import rewritten
 from tests.fuzz.twin import FuzzTwin
 from tests.mixed.programs import Mixed
+from tests.plain.syntax import parse
 from tests.types.cases import CASES
 
 TEXT = ".decl e(x:number, y:number)\n.decl p(x:number)\np(x) :- e(x, y), !e(y, x).\np(y) :- e(0, y)."
@@ -70,6 +74,35 @@ def test_texts_become_values_of_another_type(type: str) -> None:
     twin.ask_duckdb()
     assert twin.contents["p"] == {("b",), ("é",)}
     assert list(twin.db["p"]) == [(CASES[type].of(TEXTS.index(x)),) for x in ("b", "é")]
+
+
+def test_columns_come_to_admit_null() -> None:
+    seen = set[str]()
+    for seed in range(40):
+        mixed = admitting_null(written(), Random(seed))
+        assert mixed.lines[0].startswith(".decl e(x:number")
+        seen |= {
+            word for word in ("number?", "is_null(", "or_null(", "coalesce(", "null,", "(null)") if word in mixed.text
+        }
+        program = parse(mixed.text)
+        rows = with_nulls(program, "e", [(1, -(2**63))] * 20, Random(seed))
+        for at in range(2):
+            assert any(row[at] is None for row in rows) == (("e", at) in program.nullable)
+    assert {"number?", "is_null(", "or_null(", "coalesce(", "(null)"} <= seen
+
+
+def test_rewritings_know_that_null_equals_nothing() -> None:
+    text = ".decl e(a:number?, b:number)\np(x, z) :- e(x, y), e(y, z), x != z.\nq(x) :- p(x, _).\n"
+    done = {name for seed in range(50) for name in rewritten(text, Random(seed))[1]}
+    assert done == {"permuted", "shuffled"}
+
+
+def test_recursions_go_along_acyclic_data() -> None:
+    for seed in range(20 if JIT else 3):
+        text = acyclic.make_program(Random(seed)).text
+        assert accepted(text)
+        assert "t0[" in text
+    assert not accepted(".decl e(x:number)  p(x) :- e(x), !p(x).")
 
 
 def test_programs_that_compute_texts_keep_them() -> None:

@@ -133,7 +133,9 @@ def make_calls(draw: Draw, facts: dict[str, set[tuple[Any, ...]]]) -> list[tuple
     for _ in range(pick(draw, (1, 1, 2, 3))):
         name = pick(draw, sorted(BASE))
         if facts[name] and not pick(draw, range(3)):
-            calls.append(("erase", name, [pick(draw, sorted(facts[name])) for _ in range(pick(draw, (1, 2)))]))
+            calls.append(
+                ("erase", name, [pick(draw, sorted(facts[name], key=repr)) for _ in range(pick(draw, (1, 2)))])
+            )
             continue
         rows = [tuple(pick(draw, VALUES[kind]) for kind in BASE[name]) for _ in range(pick(draw, (1, 1, 2, 3)))]
         calls.append(("insert", name, rows))

@@ -114,7 +114,7 @@ def some_calls(draw: Draw, twin: Twin, most: int) -> list[tuple[str, str, list[R
     for _ in range(pick(draw, (1, 1, 2, 3))):
         name = pick(draw, twin.mixed.base)
         rows = make_rows(draw, twin.program.kinds[name], most)
-        known = sorted(twin.facts[name])
+        known = sorted(twin.facts[name], key=repr)
         rows += [pick(draw, known) for _ in range(pick(draw, (0, 1, 1, 3)))] if known else []
         verbs = ("insert", "erase", "insert")
         calls.append(

@@ -17,6 +17,10 @@ class Undefined(ArithmeticError):
     """A term has no value: a division by zero, a NaN, a conversion out of range, a text that cannot be parsed."""
 
 
+class Missing(Exception):
+    """Null where a value is needed: whatever asks for it does not hold."""
+
+
 def normal(value: Scalar) -> Scalar:
     """The one form of a value: -0.0 is 0.0."""
     return 0.0 if isinstance(value, float) and value == 0.0 else value

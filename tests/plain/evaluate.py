@@ -12,18 +12,22 @@ plan, and no part of a rule has a relation of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tests.plain.aggregates import Empty, Overflow, folded
+from tests.plain.arithmetic import Missing
 from tests.plain.arithmetic import Undefined as Undefined
 from tests.plain.arithmetic import matches as matches_all_of
 from tests.plain.syntax import (
+    NULL_TESTS,
     Agg,
     Apply,
     Atom,
     Cmp,
     Conj,
     Const,
+    Literal,
     Not,
     Or,
     Program,
@@ -32,6 +36,8 @@ from tests.plain.syntax import (
     Term,
     Var,
     Wild,
+    matching_null,
+    names_in,
     nested_in,
     relations_in,
 )
@@ -105,7 +111,21 @@ def by_key(program: Program, component: tuple[str, ...], world: World, given: Co
 def stored(program: Program, name: str, row: Sequence[Any]) -> Row:
     """A row as its relation's types have it."""
     kinds = program.kinds.get(name)
-    return tuple(row) if kinds is None else tuple(typed(v, kind) for v, kind in zip(row, kinds, strict=True))
+    if kinds is None:
+        return tuple(row)
+    cells = enumerate(zip(row, kinds, strict=True))
+    return tuple(cell(v, kind, nullable=(name, i) in program.nullable) for i, (v, kind) in cells)
+
+
+def cell(value: Scalar, kind: str, *, nullable: bool) -> Scalar:
+    """A value as a column has it: one that admits null has the code of one number for it."""
+    if value is None:
+        assert nullable, "null in a column that does not admit it"
+        return None
+    value = typed(value, kind)
+    if nullable and value == {"number": -(2**63), "unsigned": 2**64 - 1}.get(kind):
+        raise Undefined("the number whose code is that of null")
+    return value
 
 
 def check_keys(name: str, rows: set[Row]) -> None:
@@ -169,21 +189,38 @@ class World:
 
     def fold(self, node: Agg, env: Mapping[str, Scalar]) -> Scalar:
         """The value of an aggregate under what its group variables are bound to."""
-        return self.fold_all(node, solve(node.body, {v: env[v] for v in node.outer}, self))
+        null = {v for v in node.outer if env[v] is None}
+        if null - node.matching:
+            raise Empty
+        # Of a group that may be null, and matches null, the braces bind what is null.
+        null &= set().union(*(names_in(literal) for literal in node.body if isinstance(literal, Atom)))
+        found = solve(node.body, {v: env[v] for v in node.outer - null}, self)
+        return self.fold_all(node, (env for env in found if all(env[v] is None for v in null)))
 
     def fold_all(self, node: Agg, found: Iterable[Env]) -> Scalar:
         """The value over bindings, each of which counts once."""
         distinct = {tuple(env.items()): env for env in (dict(sorted(env.items())) for env in found)}
         values: list[Scalar] = [0] * len(distinct)
         if node.operand is not None:
-            values = [value_of(node.operand, env, self.fold) for env in in_key_order(node.body, distinct.values())]
+            values = list(self.values(node, distinct.values()))
         return folded(node.op, values)
+
+    def values(self, node: Agg, found: Iterable[Env]) -> Iterator[Scalar]:
+        """What an aggregate folds: values that are not null."""
+        assert node.operand is not None
+        for env in in_key_order(node.body, found):
+            try:
+                value = value_of(node.operand, env, self.fold)
+            except Missing:
+                continue
+            if value is not None:
+                yield value
 
 
 def in_key_order(body: Conj, found: Iterable[Env]) -> list[Env]:
     """Bindings in the order of their variables as the body names them, texts by code point."""
     named = [arg.name for atom in body if isinstance(atom, Atom) for arg in atom.args if isinstance(arg, Var)]
-    return sorted(found, key=lambda env: [env[name] for name in named])
+    return sorted(found, key=lambda env: [(env[name] is not None, env[name]) for name in named])
 
 
 def derived(rule: Rule, world: World) -> Iterator[Row]:
@@ -192,16 +229,22 @@ def derived(rule: Rule, world: World) -> Iterator[Row]:
     if isinstance(last, Agg) and not rule.body:  # the head's keys group
         groups: dict[Row, list[Env]] = {} if keys or last.op not in ("count", "sum") else {(): []}
         for env in solve(last.body, {}, world):
-            groups.setdefault(tuple(value_of(key, env, world.fold) for key in keys), []).append(env)
+            with suppress(Missing):
+                groups.setdefault(tuple(value_of(key, env, world.fold) for key in keys), []).append(env)
         for group, found in groups.items():
-            yield (*group, world.fold_all(last, found))
+            if last.operand is not None and keys and not any(True for _ in world.values(last, found)):
+                continue
+            try:
+                yield (*group, world.fold_all(last, found))
+            except Empty:
+                continue
         return
     for env in solve(rule.body, {}, world):
         if not all(known(arg, env) for arg in rule.head.args):
             raise Ungrounded(rule)
         try:
             row = tuple(value_of(arg, env, world.fold) for arg in rule.head.args)
-        except Empty:  # an extreme or a mean of nothing
+        except (Empty, Missing):  # an extreme or a mean of nothing, or what is computed of null
             continue
         yield row
 
@@ -209,12 +252,15 @@ def derived(rule: Rule, world: World) -> Iterator[Row]:
 # Conjunctions ---------------------------------------------------------------------------------------------------
 
 
-def solve(body: Conj, env: Env, world: World, error: Overflow | None = None) -> Iterator[Env]:
+def solve(
+    body: Conj, env: Env, world: World, error: Overflow | None = None, null: frozenset[str] = frozenset()
+) -> Iterator[Env]:
     """Every way to bind the variables of a conjunction that `env` leaves open.
 
     Raises `Overflow` if an aggregate has no value for it where all holds that does not need that value. `error`: one
-    that a literal met, which is left out.
+    that a literal met, which is left out. `null`: the variables that are null where their columns are.
     """
+    null |= matching_null(body)
     at = min(range(len(body)), key=lambda i: urgency(body[i], env), default=None)
     if at is None or urgency(body[at], env) == len(_URGENCY):
         if error is not None:  # what is left needs the value
@@ -225,33 +271,101 @@ def solve(body: Conj, env: Env, world: World, error: Overflow | None = None) -> 
         return
     literal, rest = body[at], (*body[:at], *body[at + 1 :])
     if isinstance(literal, Atom):
-        for extended in matches(literal, env, world):
-            yield from solve(rest, extended, world, error)
+        for extended in matches(literal, env, world, null):
+            yield from solve(rest, extended, world, error, null)
     elif isinstance(literal, Or):
         for alternative in literal.alternatives:
-            yield from solve((*alternative, *rest), env, world, error)
+            yield from solve((*alternative, *rest), env, world, error, null)
     else:
         try:
-            after = tested(literal, env, world)
+            after = tested(literal, env, world, null)
         except Overflow as found:
             after, error = env, found
         if after is not None:
-            yield from solve(rest, after, world, error)
+            yield from solve(rest, after, world, error, null)
 
 
-def tested(literal: Cmp | Not, env: Env, world: World) -> Env | None:
+def tested(literal: Cmp | Not, env: Env, world: World, null: frozenset[str]) -> Env | None:
     """`env` with the variable that a literal binds, if it binds one; None if the literal does not hold."""
     if isinstance(literal, Not):
-        # All of it, so that it does not depend on an order whether a value is missing.
-        return None if list(solve(literal.body, {v: env[v] for v in literal.outer}, world)) else env
+        return env if none(literal, env, world, null) else None
     if known(literal.left, env) and known(literal.right, env):
         return env if holds(literal, env, world) else None
     var, term = (literal.left, literal.right) if known(literal.right, env) else (literal.right, literal.left)
     assert isinstance(var, Var)
     try:
-        return {**env, var.name: value_of(term, env, world.fold)}
-    except Empty:
+        value = value_of(term, env, world.fold)
+    except (Empty, Missing):
         return None
+    return None if value is None else {**env, var.name: value}
+
+
+def none(negation: Not, env: Env, world: World, null: frozenset[str]) -> bool:
+    """Whether the body of a negation has no binding.
+
+    A comparison alone, and conditions without variables of their own, are taken apart: whether one of them is denied.
+    That differs where a comparison has no value, which is neither the case nor denied.
+    """
+    if is_opened(negation):
+        return any(denied(literal, negation, env, world, null) for literal in negation.body)
+    # All of it, so that it does not depend on an order whether a value is missing.
+    around = null if len(conditions(negation)) == 1 else frozenset[str]()
+    return not list(solve(negation.body, {v: env[v] for v in negation.outer}, world, null=around))
+
+
+def is_opened(negation: Not) -> bool:
+    """Whether what is negated are conditions of the variables around it, and no atom alone."""
+    parts = conditions(negation)
+    if len(parts) == 1:
+        return not isinstance(parts[0], Atom)
+    if matching_null(negation.body) or any(map(may_lack_value, parts)):
+        return False
+    wild = any(isinstance(part, Atom) and any(isinstance(arg, Wild) for arg in part.args) for part in parts)
+    own = set().union(*map(names_in, parts)) - negation.outer - computed(negation).keys()
+    return not own and not (wild and any(isinstance(part, Cmp) for part in parts))
+
+
+def may_lack_value(literal: Literal) -> bool:
+    """Whether what is compared is an aggregate that has no value where there is nothing to fold."""
+    if isinstance(literal, Cmp):
+        return any(isinstance(x, Agg) and x.op not in ("count", "sum") for x in nested_in(literal))
+    if isinstance(literal, Not):
+        return any(map(may_lack_value, literal.body))
+    return isinstance(literal, Or) and any(may_lack_value(part) for conj in literal.alternatives for part in conj)
+
+
+def conditions(negation: Not) -> list[Literal]:
+    """The body of a negation without what computes arguments of its atoms."""
+    return [x for x in negation.body if not (isinstance(x, Cmp) and (is_computed(x) or x.op == "or_null"))]
+
+
+def is_computed(compare: Cmp) -> bool:
+    return isinstance(compare.left, Var) and compare.left.name.startswith("=")
+
+
+def computed(negation: Not) -> dict[str, Term]:
+    """The expressions for arguments of a negation's atoms, by the variables in their places."""
+    return {
+        part.left.name: part.right
+        for part in negation.body
+        if isinstance(part, Cmp) and is_computed(part) and isinstance(part.left, Var)
+    }
+
+
+def denied(literal: Literal, negation: Not, env: Env, world: World, null: frozenset[str]) -> bool:
+    """Whether the opposite of a part of a negation holds."""
+    if isinstance(literal, Cmp):
+        return not is_computed(literal) and literal.op != "or_null" and truth(literal, env, world) is False
+    if isinstance(literal, Not):
+        return not none(literal, env, world, null)
+    if isinstance(literal, Or):
+        return all(none(Not(part, negation.outer), env, world, null) for part in literal.alternatives)
+    terms = computed(negation)
+    try:
+        values = {name: value_of(terms[name], env, world.fold) for name in names_in(literal) & terms.keys()}
+    except (Empty, Missing):
+        return False
+    return not any(True for _ in matches(literal, env | values, world, null))
 
 
 _URGENCY = ("test", "bind", "atom", "or")
@@ -283,26 +397,38 @@ def known(term: Term, env: Env) -> bool:
     return isinstance(term, Const) or (isinstance(term, Var) and term.name in env)
 
 
-def matches(atom: Atom, env: Env, world: World) -> Iterator[Env]:
+def matches(atom: Atom, env: Env, world: World, null: frozenset[str]) -> Iterator[Env]:
     """`env` extended by every row of an atom's relation that agrees with it."""
     bound = tuple(i for i, arg in enumerate(atom.args) if known(arg, env))
     key = tuple(value_of(atom.args[i], env, world.fold) for i in bound)
     for row in world.find(atom.name, bound, key):
         extended = dict(env)
         for arg, value in zip(atom.args, row, strict=True):
-            if isinstance(arg, Var) and extended.setdefault(arg.name, value) != value:
-                break
             assert isinstance(arg, Var | Const | Wild)
+            if isinstance(arg, Var) and arg.name in extended:
+                if extended[arg.name] != value or (value is None and arg.name not in null):
+                    break
+            elif isinstance(arg, Var):
+                extended[arg.name] = value
         else:
             yield extended
 
 
 def holds(compare: Cmp, env: Env, world: World) -> bool:
-    """Whether a comparison of bound terms holds; not if an aggregate in it has no value."""
+    """Whether a comparison of bound terms holds; not if an aggregate in it has no value, or something is null."""
+    return truth(compare, env, world) is True
+
+
+def truth(compare: Cmp, env: Env, world: World) -> bool | None:
+    """Whether a comparison of bound terms holds; None if one of them has no value."""
     try:
         left, right = (value_of(term, env, world.fold) for term in (compare.left, compare.right))
-    except Empty:
-        return False
+    except (Empty, Missing):
+        return None
+    if compare.op in NULL_TESTS:
+        return compare.op == "or_null" or (left is None) == (compare.op == "is_null")
+    if left is None or right is None:
+        return None
     if compare.op in ("contains", "match"):
         text, part = str(right), str(left)
         return part in text if compare.op == "contains" else matches_all_of(part, text)

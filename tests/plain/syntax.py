@@ -19,10 +19,10 @@ from itertools import count
 
 
 class Unsigned(int):
-    """A value of type unsigned; a number is an int, a float a float, a symbol a str."""
+    """A value of type unsigned; a number is an int, a float a float, a symbol a str; null is None."""
 
 
-Scalar = int | float | str
+Scalar = int | float | str | None
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,16 @@ class Apply:
 
 @dataclass(eq=False)
 class Agg:
-    """`op operand : { body }`; `outer`: its variables that also occur around it, which group it."""
+    """`op operand : { body }`; `outer`: its variables that also occur around it, which group it.
+
+    `matching`: those of them for which `or_null` lets null match null around it.
+    """
 
     op: str
     operand: Term | None
     body: Conj
     outer: frozenset[str] = frozenset()
+    matching: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Atom:
 
 @dataclass(frozen=True)
 class Cmp:
+    """A comparison or a test; `known(x)` is the condition that x, which is computed with, is not null."""
+
     op: str
     left: Term
     right: Term
@@ -97,9 +103,13 @@ class Rule:
 
 @dataclass
 class Program:
-    """`kinds`: base types of declared relations; `functional`: those whose last column is the value of the others."""
+    """`kinds`: base types of declared relations; `functional`: those whose last column is the value of the others.
+
+    `nullable`: the columns that admit null.
+    """
 
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    nullable: set[tuple[str, int]] = field(default_factory=set)
     functional: set[str] = field(default_factory=set)
     rules: list[Rule] = field(default_factory=list)
     facts: list[tuple[str, tuple[Scalar, ...]]] = field(default_factory=list)
@@ -116,6 +126,7 @@ _LEVELS = ({"lor"}, {"lxor"}, {"land"}, {"bor"}, {"bxor"}, {"band"}, {"bshl", "b
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _FOLDS = ("count", "sum", "mean", "min", "max", "cat")
 _BASE = ("number", "unsigned", "float", "symbol")
+NULL_TESTS = ("is_null", "or_null", "known")
 
 
 class _NotThis(Exception):
@@ -129,6 +140,7 @@ class _Parser:
         self.tokens = [*((kind, token) for kind, token in found if kind != "skip"), ("end", "")]
         self.at, self.numbers, self.hoisted = 0, count(), list[Literal]()
         self.program, self.types = Program(), {name: name for name in _BASE}
+        self.values: set[Term] = set()  # what stands for lookups
 
     # -- tokens --------------------------------------------------------------------------------------------------------
 
@@ -175,12 +187,15 @@ class _Parser:
             self.program.functional.update(names)
         while self.kind() == "name" and self.peek() in ("btree", "brie", "inline", "input", "output", "printsize"):
             self.take()
-        self.program.kinds.update(dict.fromkeys(names, tuple(kinds)))
+        for name in names:
+            self.program.nullable |= {(name, i) for i, kind in enumerate(kinds) if kind.endswith("?")}
+        self.program.kinds.update(dict.fromkeys(names, tuple(kind.removesuffix("?") for kind in kinds)))
 
     def column(self) -> str:
         self.take()
         self.take(":")
-        return self.types[self.take()]
+        kind = self.take()
+        return self.types[kind.removesuffix("?")] + "?" * kind.endswith("?")
 
     def type(self) -> None:
         name = self.take()
@@ -206,7 +221,7 @@ class _Parser:
             if not body and not lifted and all(_is_constant(arg) for arg in head.args):
                 self.program.facts.append((head.name, tuple(_constant(arg) for arg in head.args)))
                 continue
-            rule = Rule(head, (*body, *lifted))
+            rule = Rule(head, (*body, *lifted, *self.known(*head.args)))
             if body:  # aggregates in heads are terms of the body
                 self.hoisted = []
                 rule = Rule(Atom(head.name, tuple(self.plain(a, isinstance(a, Agg)) for a in head.args)), rule.body)
@@ -248,7 +263,7 @@ class _Parser:
             lookups = [x for x in self.hoisted[before:] if isinstance(x, Atom)]
             others = [x for x in self.hoisted[before:] if not isinstance(x, Atom)]
             self.hoisted[before:] = lookups
-            return (Not((*inner, *others)),)
+            return (Not((*inner, *others)), *self.known(*(x.right for x in others if isinstance(x, Cmp))))
         start, hoisted = self.at, len(self.hoisted)
         try:
             return self.comparison()
@@ -266,6 +281,9 @@ class _Parser:
         if name in ("contains", "match"):
             left, right = self.terms(")")
             return (Cmp(name, left, right),)
+        if name in NULL_TESTS:
+            (tested,) = self.terms(")")
+            return (Cmp(name, tested, Const(0)),)
         return (Atom(name, tuple(self.plain(arg) for arg in self.terms(")"))),)
 
     def comparison(self) -> Conj:
@@ -274,15 +292,27 @@ class _Parser:
         if op not in _COMPARISONS:
             raise _NotThis(op)
         right = self.term()
-        return () if isinstance(right, Wild) and op == "=" else (Cmp(op, left, right),)  # `price[x] = _`
+        for lookup, other in ((left, right), (right, left)):
+            if op == "=" and lookup in self.values and isinstance(other, Var | Const | Wild):
+                at = next(i for i, x in enumerate(self.hoisted) if isinstance(x, Atom) and x.args[-1] == lookup)
+                atom = self.hoisted[at]
+                assert isinstance(atom, Atom)
+                self.hoisted[at] = Atom(atom.name, (*atom.args[:-1], other))  # `price[x] = c` is the atom
+                return ()
+        return (Cmp(op, left, right),)
 
     # -- terms ---------------------------------------------------------------------------------------------------------
+
+    def known(self, *terms: Term) -> Conj:
+        """The conditions that what is computed with is not null."""
+        names = sorted(set().union(*map(computed_with, terms))) if self.program.nullable else ()
+        return tuple(Cmp("known", Var(name), Const(0)) for name in names)
 
     def plain(self, term: Term, needed: bool | None = None) -> Term:
         """A term as an atom holds it: no expression."""
         if needed is False or (needed is None and isinstance(term, Var | Const | Wild)):
             return term
-        fresh = Var(f"#{next(self.numbers)}")
+        fresh = Var(f"={next(self.numbers)}")
         self.hoisted.append(Cmp("=", fresh, term))
         return fresh
 
@@ -336,6 +366,7 @@ class _Parser:
         self.take()
         if self.accept("["):
             fresh = Var(f"#{next(self.numbers)}")
+            self.values.add(fresh)
             keys = tuple(self.plain(arg) for arg in self.terms("]"))
             self.hoisted.append(Atom(token, (*keys, fresh)))
             return fresh
@@ -344,7 +375,7 @@ class _Parser:
                 raise _NotThis(token)
             self.take()
             return Apply(token, self.terms(")"))
-        return Wild() if token == "_" else Var(token)
+        return Wild() if token == "_" else Const(None) if token == "null" else Var(token)
 
     def aggregate(self) -> Agg:
         op = self.take()
@@ -401,11 +432,14 @@ def mark(rule: Rule) -> None:
 
 def _mark_conjunction(body: Conj, around: set[str], terms: tuple[Term, ...] = ()) -> None:
     visible = around | set().union(*(names_in(literal) for literal in body))
+    matching = matching_null(body)
     for literal in (*body, *terms):
         for node in nested_in(literal):
             operand = node.operand if isinstance(node, Agg) else None
             everything = set().union(all_names(operand) if operand else (), *(all_names(inner) for inner in node.body))
             node.outer = frozenset(everything & visible)
+            if isinstance(node, Agg):
+                node.matching = node.outer & matching
             _mark_conjunction(node.body, set(node.outer) | names_in(operand))
 
 
@@ -422,6 +456,20 @@ def names_in(node: Literal | Term | None) -> set[str]:
     if isinstance(node, Var):
         return {node.name}
     return set().union(*(names_in(part) for part in _parts(node)))
+
+
+def matching_null(body: Conj) -> frozenset[str]:
+    """The variables for which null matches null in a conjunction."""
+    tests = [x for x in body if isinstance(x, Cmp) and x.op == "or_null"]
+    return frozenset(x.left.name for x in tests if isinstance(x.left, Var))
+
+
+def computed_with(term: Term) -> set[str]:
+    """The variables among the arguments of functors, but for those that `coalesce` looks at."""
+    if not isinstance(term, Apply):
+        return set()
+    own = set() if term.op == "coalesce" else {arg.name for arg in term.args if isinstance(arg, Var)}
+    return own.union(*map(computed_with, term.args))
 
 
 def nested_in(node: Literal | Term) -> list[Agg | Not]:

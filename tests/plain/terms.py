@@ -26,6 +26,7 @@ def typed(value: Scalar, kind: str) -> Scalar:
     if kind == "symbol":
         assert isinstance(value, str)
         return value
+    assert value is not None
     if kind == "float":
         return arithmetic.normal(float(value))
     whole = arithmetic.reduced(int(value), signed=kind == "number")
@@ -43,7 +44,10 @@ _TARGETS |= {"ftou": "unsigned", "utoi": "number", "ftoi": "number", "cat": "sym
 
 
 def value_of(term: Term, binding: Binding, fold: Fold) -> Scalar:
-    """The value of a term; `fold` evaluates its aggregates. Raises `Undefined` if it has none."""
+    """The value of a term; `fold` evaluates its aggregates.
+
+    Raises `Undefined` if it has none, `Missing` if it is computed of null.
+    """
     if isinstance(term, Var):
         return binding[term.name]
     if isinstance(term, Const):
@@ -52,6 +56,11 @@ def value_of(term: Term, binding: Binding, fold: Fold) -> Scalar:
         return fold(term, binding)
     assert isinstance(term, Apply)
     args = [value_of(arg, binding, fold) for arg in term.args]
+    if term.op == "coalesce":
+        args = [arg for arg in args if arg is not None]
+        return of_one_type(args)[0] if args else None
+    if None in args:
+        raise arithmetic.Missing
     if term.op in _TARGETS:
         source = kind_of(args[0])
         return typed(arithmetic.convert(term.op, args, source), _TARGETS[term.op])

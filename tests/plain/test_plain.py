@@ -120,6 +120,56 @@ def test_texts_are_joined_in_key_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        # It is kept and grouped, and equals nothing.
+        ("p(x, y) :- n(x, y).", {(None, 1), (1, None), (None, None), (2, 3)}),
+        ("p(x) :- n(x, x).", set()),
+        ("p(x, y) :- n(x, _), n(_, y), x = y.", {(1, 1)}),
+        ("p(x, y) :- n(x, y), s(y).", {(2, 3)}),
+        ("p(x, y) :- n(x, y), s(y), or_null(y).", {(1, None), (None, None), (2, 3)}),
+        ("p(x, y) :- n(x, y), !s(y).", {(None, 1), (1, None), (None, None)}),
+        ("p(x, y) :- n(x, y), !s(y), or_null(y).", {(None, 1)}),
+        # What is computed with is not null; `coalesce` looks at it.
+        ("p(x, y + 1) :- n(x, y).", {(None, 2), (2, 4)}),
+        ("p(x, y) :- n(x, y), !s(y + 0).", {(None, 1)}),
+        ("p(x, coalesce(y, x)) :- n(x, y).", {(None, 1), (1, 1), (None, None), (2, 3)}),
+        ("p(x, v) :- n(x, y), v = coalesce(y, x).", {(None, 1), (1, 1), (2, 3)}),
+        ("p(x, null) :- n(x, _), !is_null(x).", {(1, None), (2, None)}),
+        # A negated comparison is the opposite one, but not beside a variable or a wildcard of its own.
+        ("p(x) :- n(x, y), !(y < 2).", {(2,)}),
+        ("p(x) :- n(x, y), !(q(x), y < 2).", {(None,), (2,)}),
+        ("p(x) :- n(x, y), !(q(_), y < 2).", {(None,), (1,), (2,)}),
+        ("p(x, y) :- n(x, y), !(is_null(x), s(y)).", {(None, 1), (1, None), (None, None), (2, 3)}),
+        ("p(x, y) :- n(x, y), !(is_null(x), s(y), or_null(y)).", {(None, 1), (1, None), (2, 3)}),
+        # Aggregates leave it out, and count bindings; a group of a body is joined.
+        ("p[x] = sum y : { n(x, y) }.", {(None, 1), (2, 3)}),
+        ("p[x] = count : { n(x, y) }.", {(None, 2), (1, 1), (2, 1)}),
+        ("p(x, c) :- n(x, _), c = count : { n(x, _) }.", {(1, 1), (2, 1)}),
+        ("p(x, c) :- n(x, _), c = count : { n(x, _) }, or_null(x).", {(None, 2), (1, 1), (2, 1)}),
+        ("p(x, c) :- q(x), c = sum y : { n(x, y) }.", {(1, 0), (2, 3), (3, 0)}),
+        ("p(x, c) :- q(x), c = max y : { n(x, y) }.", {(2, 3)}),
+        ("p(x, c) :- q(x), g[x] = c.", {(1, None), (2, 7)}),
+    ],
+)
+def test_null(rules: str, expected: set[Any]) -> None:
+    text = """
+    .decl n(x:number?, y:number?)
+    .decl s(y:number?)
+    .decl g(x:number) -> y:number?
+    """
+    rows = [(None, 1), (1, None), (None, None), (2, 3)]
+    assert answer(text + rules, n=rows, s=[(None,), (3,)], g=[(1, None), (2, 7)]) == expected
+
+
+def test_the_number_whose_code_is_that_of_null_is_refused_in_columns_that_admit_it() -> None:
+    text = ".decl p(x:number?)\np(x) :- q(x)."
+    assert answer(text, q=[(3,)]) == {(3,)}
+    with pytest.raises(Undefined):
+        answer(text, q=[(-(2**63),)])
+
+
+@pytest.mark.parametrize(
     ("rules", "failure"),
     [
         ("f[x] = y :- e(x, y).", KeyConflict),

@@ -90,7 +90,7 @@ def some_calls(draw: Draw, twin: Twin, most: int) -> list[Call]:
     for _ in range(pick(draw, (1, 1, 2, 3))):
         name = pick(draw, twin.mixed.base)
         rows = make_rows(draw, twin.program.kinds[name], most, wide)
-        known = sorted(twin.facts[name])
+        known = sorted(twin.facts[name], key=repr)
         verbs = ("upsert", "erase") if name in twin.mixed.functional else ("insert", "insert", "erase")
         calls.append((pick(draw, verbs), name, rows))
         if known and pick(draw, (True, True, False)):
