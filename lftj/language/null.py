@@ -48,6 +48,8 @@ _NEGATED_WHOLE = re.compile(rf"{INTERNAL}.*\.\d+")
 # Types all of whose codes are values: where a column admits null, one of them is its code, and another column may hold
 # that value.
 FULL = ("number", "unsigned")
+# Variables by which a query has cases: each doubles them.
+MOST = 6
 
 
 def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings) -> None:
@@ -270,20 +272,20 @@ def over_known(
 ) -> Clause:
     """The clause over relations without null where it would match or fold one; their clauses are added to `known`.
 
-    A `query` can have no such relation, so only variables that may be null ask for one there. What is negated along
-    acyclic data has cases of its own (acyclic.py): the relation without null would be a part of the recursion.
+    A `query` can have no such relation: what it negates has cases of its own (`cases_of_query`). So has what is negated
+    along acyclic data (acyclic.py), of whose recursion the relation would be a part.
     """
     types = {v.name: v.type for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
     negated = (
         clause.negated
-        if clause.acyclic
+        if clause.acyclic or query
         else tuple(
             _read_known(
                 atom,
                 [
                     i
                     for i in range(len(atom.args))
-                    if _may_match_wrongly(clause, atom, i, schema(atom.predicate).types[i], types, query=query)
+                    if _may_match_wrongly(clause, atom, i, schema(atom.predicate).types[i], types)
                 ],
                 schema(atom.predicate),
                 known,
@@ -320,6 +322,46 @@ def over_known(
     if negated == clause.negated and atoms == clause.atoms and compares == clause.compares:
         return clause
     return replace(clause, negated=negated, atoms=atoms, compares=compares)
+
+
+def cases_of_query(clause: Clause, schema: Callable[[str], Schema]) -> list[Clause]:
+    """A query as clauses of which one holds at most, and together hold what it says; the first has all its atoms.
+
+    A negated atom would find null's code where it asks for null, or for the number that has it: it is left out where a
+    variable has that code, and holds.
+    """
+    types = {v.name: v.type for v in clause.variables()}
+    wrongly = {
+        atom: [
+            Var(arg.name, types[arg.name])
+            for i, arg in enumerate(atom.args)
+            if isinstance(arg, Var) and _may_match_wrongly(clause, atom, i, schema(atom.predicate).types[i], types)
+        ]
+        for atom in clause.negated
+    }
+    asked = dict.fromkeys(variable for variables in wrongly.values() for variable in variables)
+    variables = [v for v in asked if {not_null(v), is_null(v, holds=False)}.isdisjoint(clause.compares)]
+    if len(variables) > MOST:
+        findings = Findings()
+        findings.unsupported(
+            f"a query with {len(variables)} negated variables of which null has to be told apart",
+            clause.span,
+            remedy=f"ask for `!is_null` of all but {MOST}, or write a rule with the negations, and query its head",
+        )
+        findings.raise_if_failed()
+    found = [clause]
+    for variable in variables:
+        known = [replace(case, compares=(*case.compares, not_null(variable))) for case in found]
+        others = [
+            replace(
+                case,
+                compares=(*case.compares, is_null(variable, holds=True)),
+                negated=tuple(atom for atom in case.negated if variable not in wrongly[atom]),
+            )
+            for case in found
+        ]
+        found = [*known, *others]
+    return found
 
 
 def _computed_and_matched(clause: Clause, schema: Callable[[str], Schema]) -> Iterator[Compare]:
@@ -362,9 +404,7 @@ def meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
     return isinstance(arg, Var | Value) and is_nullable(column) and without_null(column) in FULL
 
 
-def _may_match_wrongly(
-    clause: Clause, atom: BodyAtom, place: int, column: str, types: Mapping[str, str], *, query: bool
-) -> bool:
+def _may_match_wrongly(clause: Clause, atom: BodyAtom, place: int, column: str, types: Mapping[str, str]) -> bool:
     """Whether an argument of a negated atom may have the code of what it does not equal.
 
     Null has that of null, unless it matches null here. Where only one of the two sides admits null, a number of the
@@ -375,7 +415,7 @@ def _may_match_wrongly(
         return False
     may_be_null = isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type))
     if may_be_null != is_nullable(column):
-        return not query and without_null(column) in FULL
+        return without_null(column) in FULL
     matches = isinstance(arg, Var) and (arg.name in clause.or_null or _is_row_of(atom, arg, types))
     return may_be_null and not matches
 

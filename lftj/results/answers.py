@@ -223,8 +223,8 @@ class Answers(NotPickled):
             limits = self._prepared(compiled.clause, timeout)
             with self._progress.step("counting"):
                 count = self._giving(compiled, given).count
-                counted: tuple[int, Evaluation] = self._guarded(count, compiled.clause, limits, order=compiled.order)
-                return counted
+                counted = [self._guarded(count, case, limits, order=compiled.order) for case in compiled.cases]
+                return sum(n for n, _ in counted), counted[0][1]
 
     def _short_answer(
         self, compiled: Compiled, given: Mapping[str, Any], timeout: float | None
@@ -232,6 +232,8 @@ class Answers(NotPickled):
         """The rows of a query with parameters if there are few, which are found at once; else None."""
         with self._lock:
             evaluator, compiled = self._evaluator, self._now(compiled)
+            if len(compiled.cases) > 1:
+                return None
             codes = compiled.codes(given, evaluator.symbols)
             if not evaluator.state.stale.isdisjoint(compiled.reads):
                 self._refresh(compiled.reads, timeout)
@@ -246,22 +248,22 @@ class Answers(NotPickled):
         """The rows of a query, however many."""
         with self._lock:
             compiled = self._now(compiled)
-            clause, schema = compiled.clause, compiled.schema
-            limits = self._prepared(clause, timeout)
+            schema = compiled.schema
+            limits = self._prepared(compiled.clause, timeout)
             chunks: list[Any] = []
             with self._progress.step("evaluating"):
-                rows = self._giving(compiled, given).rows
-                evaluation = self._guarded(rows, clause, limits, chunks.append, order=compiled.order)
+                rows, order = self._giving(compiled, given).rows, compiled.order
+                done = [self._guarded(rows, case, limits, chunks.append, order=order) for case in compiled.cases]
             holder = self._new(schema)
-            version = self._guarded(holder.assemble, chunks, in_order=evaluation.sorted)
-            return Relation(schema, version, self._evaluator.symbols), evaluation
+            version = self._guarded(holder.assemble, chunks, in_order=len(done) == 1 and done[0].sorted)
+            return Relation(schema, version, self._evaluator.symbols), done[0]
 
     def _describe(self, compiled: Compiled, given: Mapping[str, Any]) -> Evaluation:
         with self._lock:
             compiled = self._now(compiled)
             self._refresh(compiled.clause.reads, None)
             describe = self._giving(compiled, given).describe
-            described: Evaluation = self._guarded(describe, compiled.clause, order=compiled.order)
+            described: Evaluation = self._guarded(describe, compiled.cases[0], order=compiled.order)
             return described
 
     def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:

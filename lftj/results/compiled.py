@@ -18,6 +18,7 @@ from typing import Any
 from lftj.errors import ArgumentError
 from lftj.evaluate.kept_walk import KeptWalk
 from lftj.language.clause import Clause, Parameter, parameters_of
+from lftj.language.null import cases_of_query
 from lftj.language.reader import QUERY_OPTIONS
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
@@ -34,10 +35,22 @@ NOTHING: Mapping[str, Any] = {}
 class Compiled:
     """A checked query. `schema`: of its answers · `parameters`: in the order of the text · `reads`: relations.
 
-    `text`, `order`: what it was made of.
+    `text`, `order`: what it was made of · `cases`: the clauses that have its answers, each at most one of them.
     """
 
-    __slots__ = ("_interned", "_null", "_schemas", "clause", "order", "parameters", "reads", "schema", "text", "walk")
+    __slots__ = (
+        "_interned",
+        "_null",
+        "_schemas",
+        "cases",
+        "clause",
+        "order",
+        "parameters",
+        "reads",
+        "schema",
+        "text",
+        "walk",
+    )
 
     def __init__(self, text: str, clause: Clause, order: tuple[str, ...] | None, schemas: Mapping[str, Schema]) -> None:
         self.text, self.clause, self.order = text, clause, order
@@ -61,6 +74,7 @@ class Compiled:
             for arg, type in zip(atom.args, types, strict=False):
                 if isinstance(arg, Parameter) and is_nullable(type) and not in_dictionary(type):
                     self._null[arg.name] = type_of(type).null
+        self.cases = cases_of_query(clause, schemas.__getitem__)
         self.walk = KeptWalk(clause, order)
 
     def valid(self, relations: Mapping[str, StoredRelation]) -> bool:

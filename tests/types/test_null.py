@@ -7,6 +7,7 @@ thing that is not SQL's is said in docs/types.md: a group that an aggregate asks
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ import lftj
 from lftj.errors import EvaluationError
 from tests.conftest import JIT
 from tests.duckdb_databases import duckdb_database
+from tests.plain.evaluate import evaluate, parse
 from tests.types.cases import CASES
 
 # head, its rule, the same as a query over q(x, y), r(x) and s(k, v)
@@ -635,3 +637,57 @@ def test_a_group_of_several_aggregates_may_be_the_number_whose_code_is_null() ->
     db.load("r", [(None, 1), (2, 2), (2, 3)])
     db.load("v", [(2,), (least,)])
     assert list(db["h"]) == [(least, 0, 0), (2, 5, 1)]
+
+
+NEGATIONS = (
+    "n(c, x), !q(x)",
+    "n(c, x), !r(x)",
+    "m(c, x), !r(x)",
+    "n(c, x), !q(x), !r(x)",
+    "n(c, x), n(d, y), !s(x, y), !s(y, _), !q(y)",
+    "n(c, x), !s(_, x)",
+    "n(c, x), !q(x), or_null(x)",
+    "n(c, x), !r(x), or_null(x)",
+    "m(c, x), !r(x), or_null(x)",
+    "n(c, x), !q(x), is_null(x)",
+    "m(c, x), !r(max(x, x))",
+)
+
+
+@pytest.mark.parametrize(("type", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1), ("float", 0.5)])
+def test_queries_negate_as_rules_do(type: str, extreme: float) -> None:
+    """Rows with null were lost where a column without null had the number of its code; others were refused."""
+    rng, values = Random(type), (extreme, 1, 2)
+    columns = {"n": (type, True), "m": (type, False), "q": (type, False), "r": (type, True), "s": (type, True)}
+    text = "".join(f".decl {name}(c:number, x:{type}{'?' * null})  " for name, (type, null) in columns.items())
+    text = text.replace("r(c:number, ", "r(").replace("q(c:number, ", "q(").replace("s(c:number", f"s(c:{type}")
+    for _ in range(8 if JIT else 1):
+        db, facts = lftj.Database(text), dict[str, set[Any]]()
+        for name, (_, null) in columns.items():
+            last = [None if null and rng.random() < 0.3 else rng.choice(values) for _ in range(4)]
+            last = [None if null and type != "float" and value == extreme else value for value in last]
+            first = values if name == "s" else range(3)
+            facts[name] = {(value,) if name in "qr" else (rng.choice(first), value) for value in last}
+            db.load(name, list(facts[name]))
+        for query in NEGATIONS:
+            names = [name for name in "cxdy" if re.search(rf"\b{name}\b", query)]
+            expected = evaluate(parse(f"{text}\np({', '.join(names)}) :- {query}."), facts)["p"]
+            asked = db.query(query)
+            assert len(asked) == len(expected)
+            assert set(asked) == expected
+            assert len(list(asked)) == len(expected)
+            given = db.prepare_query(query.replace("(c, ", "($c, ", 1))(c=1)
+            assert set(given) == {row[1:] for row in expected if row[0] == 1}
+
+
+def test_a_query_has_so_many_negations_with_null() -> None:
+    db = lftj.Database(".decl n(a:number?, b:number?, c:number?, d:number?, e:number?, f:number?, g:number?)")
+    row = (None, 1, 2, 3, 4, 5, 6)
+    db.load("n", [row])
+    assert list(db.query("n(a, b, c, d, e, f, 6), !n(a, b, c, d, e, f, _)")) == [row[:-1]]
+    with pytest.raises(lftj.ProgramError, match="7 negated variables") as caught:
+        db.query("n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g)")
+    assert "write a rule" in caught.value.remedy
+    db.rules("h(a, b, c, d, e, f, g) :- n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g).")
+    assert list(db.query("h(a, b, c, d, e, f, g)")) == [row]
+    assert list(db.query("n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g), !is_null(g)")) == [row]
