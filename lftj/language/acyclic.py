@@ -184,13 +184,13 @@ class _Component:
             atoms, negated, compares = list(others), list(clause.negated), list[Compare]()
             for atom, there in zip(zeros, choice, strict=True):
                 name, result = atom.predicate.removesuffix(WITH_ZERO), atom.args[-1]
+                # What the clause reads with the zeros keeps null from a group; the aggregate itself does not.
+                groups = [arg for arg in atom.args[:-1] if isinstance(arg, Var) and arg.name not in clause.or_null]
+                compares += [not_null(arg) for arg in groups if self._may_be_null(arg, others)]
                 if there:
                     atoms.append(replace(atom, predicate=name))
                     continue
                 negated.append(replace(atom, predicate=name, args=(*atom.args[:-1], None)))
-                # What the clause reads of the aggregate keeps null from a group; that it is not there does not.
-                groups = [arg for arg in atom.args[:-1] if isinstance(arg, Var) and arg.name not in clause.or_null]
-                compares += [not_null(arg) for arg in groups if self._may_be_null(arg, others)]
                 if result is not None:
                     compares.append(Compare("=", result, Value(sum_of_nothing(result.type), result.type), atom.span))
             found.append(

@@ -474,3 +474,22 @@ def test_rules_of_one_head_of_a_recursion_go_and_come_back() -> None:
         expected = evaluate(parse(columns + "\n".join(text for head, text in heads.items() if head != gone)), facts)
         for head in heads:
             assert set(db[head]) == expected[head]
+
+
+@pytest.mark.parametrize("type", ["number", "symbol"])
+def test_null_is_no_key_that_a_count_of_what_has_no_value_is_asked_for(type: str) -> None:
+    """The group is in the braces only as a key that has no value, where it may be null."""
+    a, b, c = "abc" if type == "symbol" else (1, 2, 3)
+    db = lftj.Database(f"""
+        .decl key(k:{type}?)
+        .decl next(x:{type}, y:{type})
+        .decl t(x:{type}, k:{type}?) -> n:number
+        t[x, k] = n + 1 :- key(x), key(k), n = count : {{ next(x, y), !t(y, k, _) }}.
+    """)
+    with db.transaction() as tx:
+        tx.insert("key", [(a,), (None,)])
+        tx.insert("next", [(a, b), (a, c)])
+    assert list(db["t"]) == [(a, a, 3)]
+    with db.transaction() as tx:
+        tx.insert("key", [(b,)])
+    assert list(db["t"]) == [(a, a, 2), (a, b, 2), (b, a, 1), (b, b, 1)]
