@@ -53,13 +53,18 @@ class Snapshot(Answers, Unchanging):
             return ask(self, text, parameters, arguments.seconds(timeout))
 
     def __repr__(self) -> str:
-        relations = [self._state.relations[name] for name in self]
-        lines = [f"  {relation.schema}  {amount(len(relation), 'row')}" for relation in relations]
+        lines = []
+        for name in self:
+            relation = self._state.relations[name]
+            rows = "not evaluated" if name in self._state.stale else amount(len(relation), "row")
+            lines.append(f"  {relation.schema}  {rows}")
         return "\n".join([f"lftj.Snapshot: {amount(len(lines), 'relation')}", *lines])
 
     def _repr_html_(self) -> str:
-        relations = [self._state.relations[name] for name in self]
-        rows = [(str(relation.schema), f"{len(relation):,}") for relation in relations]
+        rows = []
+        for name in self:
+            relation = self._state.relations[name]
+            rows.append((str(relation.schema), "not evaluated" if name in self._state.stale else f"{len(relation):,}"))
         table = html.plain_table(("relation", "rows"), rows, numbers=("rows",))
         return html.shown(html.title("lftj.Snapshot", amount(len(rows), "relation")), table)
 
@@ -70,22 +75,23 @@ class Moments(InFile):
     def snapshot(self) -> Snapshot:
         """The database as it is now, for reading: it never changes, and any thread may read it.
 
-        Evaluates what is not up to date first.
+        Evaluates what is not up to date first. Reading what has no value raises, in the snapshot too.
         """
         state = self._state
         if state.stale:
             with self._lock:
-                self._refresh_all(None)
+                self._refresh_others(None)
                 state = self._state
         return Snapshot(self._evaluator, state)
 
     def at(self, when: int | dt.datetime) -> Snapshot:
         """A snapshot of the database as it was after entry number `when` of the log, or at a time.
 
-        As far back as `retain=` keeps the log. Raises `DataError` for what is not kept.
+        As far back as `retain=` keeps the log. Raises `DataError` for what is not kept. Reading what had no value then
+        raises what it raised then.
         """
         from lftj.durable.history import as_of
 
         then = as_of(self, self._in_file("at"), when)
-        then._refresh_all(None)
+        then._refresh_others(None)
         return Snapshot(then._evaluator, then._state)

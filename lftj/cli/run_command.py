@@ -12,6 +12,7 @@ from lftj.cli.settings import Settings, check_folders, database
 from lftj.cli.strategy_notes import note_strategies
 from lftj.cli.tell_rejects import tell_rejects
 from lftj.cli.updates import apply_updates, check_updates, opened
+from lftj.errors import CountRangeError
 
 if TYPE_CHECKING:
     from lftj.language.clause import CheckedProgram
@@ -52,6 +53,8 @@ def _evaluated(
     clock = time.perf_counter
     db = database(settings, program)
     start = clock()
+    # What a rule has no value for in the database may be mended by the updates.
+    before = {} if updates is None or settings.database is None else db._refresh_others(settings.timeout)
     with db._restoring():  # a run that fails leaves its database as it was: the next one reads the same files
         rejects = read_inputs(db, settings.facts, on_error=on_error)
         loaded = clock()
@@ -59,8 +62,12 @@ def _evaluated(
             inputs = [d.relation for d in db.directives if d.kind == "input"]
             tell_rejects(rejects, inputs, None if output == STDIN else Path(output))
         wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
-        if wanted or updates is not None:  # without `.output`, updates print the changes of all heads
-            db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
+        if updates is not None:  # without `.output`, they print the changes of all heads
+            for head, error in db._refresh_others(settings.timeout).items():
+                if head not in before and not isinstance(error, CountRangeError):
+                    raise error
+        elif wanted:
+            db.evaluate(*wanted, timeout=settings.timeout)
         else:
             say("lftj: the program has no `.output` and no `.printsize`, so nothing was evaluated")
         note_strategies(db, settings)

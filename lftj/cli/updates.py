@@ -66,7 +66,8 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
     from lftj.io.directive_files import to_stdout
 
     shown = shown_relations(db)
-    schemas = {name: db[name]._schema for name in db}
+    known = db._schemas()
+    schemas = {name: known[name] for name in db}
     lines = iter(stream.readline, b"")  # not the stream itself: it would read ahead of a pipe
     for number, changes in enumerate(transactions(lines, schemas, source), 1):
         started = time.perf_counter()
@@ -74,6 +75,9 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
         seconds = time.perf_counter() - started
         text, erased, inserted = delta_text(tx, shown)
         to_stdout(text.encode())
+        for head in shown:
+            if head in tx.delta._unknown:
+                say(f"lftj: the change of `{head}` in commit {number} is not printed, since it had no value before")
         if stats:
             heads = ", ".join(f"{head} by {_ways(report)}" for head, report in tx.stats["heads"].items())
             counts = f"{changes.size:,} {'change' if changes.size == 1 else 'changes'}, +{inserted:,} -{erased:,} rows"

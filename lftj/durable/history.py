@@ -25,7 +25,7 @@ from lftj.durable.hashes import damaged, intact
 from lftj.durable.log_writing import NOT_KEPT
 from lftj.durable.opening import AT_A_TIME, Row, changed_facts, committed, rows_after
 from lftj.durable.program_log import after
-from lftj.errors import DatabaseFileError, DataError
+from lftj.errors import DatabaseFileError, DataError, EvaluationError
 from lftj.language.clause import INTERNAL
 from lftj.program.state import State
 from lftj.results.transaction_delta import Delta, Deltas
@@ -215,12 +215,16 @@ def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFi
                 taken.setdefault(name, []).append(inverse(change))
         emptied |= row.entry.pages.keys()
     net = {name: change for name, changes in taken.items() if len((change := netted(changes)).kinds)}
-    if undone or emptied:
-        _rebuild(made, steps[: len(steps) - undone], net, emptied)
-        for name in lost.keys() & made._state.relations.keys():
-            raise _loaded(name, lost[name], f"entry {lost[name]} dropped `{name}`, and what it held was not kept")
-    elif net:
-        committed(made, net)
+    if not undone and not emptied:
+        try:
+            if net:
+                committed(made, net)
+            return made
+        except EvaluationError:  # a head had no value then, and the others are to be read
+            pass
+    _rebuild(made, steps[: len(steps) - undone], net, emptied)
+    for name in lost.keys() & made._state.relations.keys():
+        raise _loaded(name, lost[name], f"entry {lost[name]} dropped `{name}`, and what it held was not kept")
     return made
 
 

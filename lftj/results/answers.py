@@ -1,7 +1,7 @@
 """Answers: queries and relations by name, over a database or over a snapshot of one.
 
 Both are an evaluator (whose state holds the relations), a lock under which it is used, and a progress line. A database
-brings what a query reads up to date first; in a snapshot nothing is ever stale.
+brings what a query reads up to date first; in a snapshot nothing is stale but what has no value.
 """
 
 from __future__ import annotations
@@ -176,11 +176,16 @@ class Answers(NotPickled):
 
     def _refresh_all(self, timeout: float | None) -> None:
         """Bring everything up to date but path counts that no number holds, and what reads them as numbers."""
-        failed: dict[str, EvaluationError] = {}
-        self._refresh(tuple(self._evaluator.state.relations), timeout, failed)
-        for error in failed.values():
+        for error in self._refresh_others(timeout).values():
             if not isinstance(error, CountRangeError):
                 raise error
+
+    def _refresh_others(self, timeout: float | None) -> dict[str, EvaluationError]:
+        """Bring everything up to date that has a value; the errors of the heads that have none, and stay stale."""
+        failed: dict[str, EvaluationError] = {}
+        with self._lock:
+            self._refresh(tuple(self._evaluator.state.relations), timeout, failed)
+        return failed
 
     def _refresh(
         self, names: Iterable[str], timeout: float | None, failed: dict[str, EvaluationError] | None = None
@@ -205,7 +210,7 @@ class Answers(NotPickled):
             self._evaluated(done, time.perf_counter() - started)
 
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
-        """Stale heads were evaluated. Of a snapshot none are stale."""
+        """Stale heads were evaluated. Of a snapshot none are stale that have a value."""
 
     def _prepared(self, clause: Clause, timeout: float | None) -> Limits:
         """Bring what the clause reads up to date; what is left of the time."""

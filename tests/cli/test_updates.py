@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import lftj
 from lftj.language.notation import ESCAPES_SHOWN
 from tests.cli.conftest import EDGES, TRIANGLES, Shell
 from tests.cli.test_process import env
@@ -65,6 +67,34 @@ def test_without_outputs_all_heads_are_told(shell: Shell) -> None:
     assert done == (0, "-twice 2\n+twice 4\n-more 3\n+more 5\n\n", "")
     shell.write({"q.dl": ".decl e(x:number)\n.output e\ntwice(2 * x) :- e(x).\n"})
     assert shell("run", "q.dl", "--updates", "-", stdin="+e 2\n-e 1\n") == (0, "+e 2\n\n", "")
+
+
+SUMS = ".decl e(x:number, v:number)\ns[x] = sum v : { e(x, v) }.\nu(x) :- e(x, _).\n.output s\n.output u\n"
+
+
+def test_what_a_database_has_no_value_for_is_mended(shell: Shell) -> None:
+    """The run ended before its first update."""
+    large = 2**63 - 1
+    shell.write({"p.dl": SUMS, "q.dl": SUMS + ".input e\n", "facts/e.facts": f"7\t{large}\n7\t1\n"})
+    run = ("run", "p.dl", "--database", "x.lftj", "-D", "out", "--updates", "-")
+    assert shell(*run, stdin="+e 1 2\n") == (0, "+s 1 2\n+u 1\n\n", "")
+    with lftj.Database(path=shell.folder / "x.lftj") as db:
+        db.load("e", [(1, large)])
+    done = shell(*run, stdin="+e 2 3\n")
+    assert done.out == "+u 2\n\n"
+    assert done.code == 1
+    assert "the change of `s` in commit 1 is not printed, since it had no value before" in done.err
+    assert "the sum of a group is out of the range of number" in done.err
+    gc.collect()  # a process that ends in an error closes the file
+    done = shell(*run, stdin=f"-e 1 {large}\n\n+e 3 4\n")
+    assert done.out == "\n+s 3 4\n+u 3\n\n"
+    assert done.code == 0
+    assert done.err.count("not printed") == 1
+    assert shell.read("out/s.csv") == "1\t2\n2\t3\n3\t4\n"
+    # What the run itself reads is refused as ever, before any update.
+    for database in ([], ["--database", "y.lftj"]):
+        done = shell("run", "q.dl", "-F", "facts", "-D", "out", "--updates", "-", *database, stdin="+e 1 1\n")
+        assert (done.code, done.out) == (1, "")
 
 
 TYPES = """\

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 import lftj
-from lftj.errors import UnknownRelationError
+from lftj.errors import EvaluationError, UnknownRelationError
 from tests.conftest import JIT
 
 PROGRAM = """
@@ -178,3 +179,62 @@ def test_what_a_snapshot_holds_goes_with_it() -> None:
             tx.erase("n", [(i,)])
     del snapshot
     assert db.memory()["total"]["pages"] == before
+
+
+LARGE = 2**63 - 1
+SUMS = """
+    .decl e(x:number, v:number)
+    s[x] = sum v : { e(x, v) }.
+    t(x) :- u(x), !(s[x] = v, v > 3).
+    u(x) :- e(x, _).
+    p[] = 10 / (x - 3) :- e(x, _).
+"""
+
+
+def test_what_has_no_value_keeps_no_other_relation_from_a_snapshot() -> None:
+    """Taking it raised."""
+    db = lftj.Database(SUMS)
+    db.load("e", [(1, 2), (1, LARGE)])
+    snapshot = db.snapshot()
+    assert (list(snapshot["u"]), list(snapshot["p"])) == ([(1,)], [(-5,)])
+    assert list(snapshot.query("u(x), p(v)")) == [(1, -5)]
+    assert list(snapshot.sql("select * from u")) == [(1,)]
+    assert "s(x:number) -> c1:number  not evaluated" in repr(snapshot)
+    assert "not evaluated" in snapshot._repr_html_()
+    with db.transaction() as tx:
+        tx.erase("e", [(1, LARGE)])
+    for name in ("s", "t"):
+        for _ in range(2):
+            with pytest.raises(EvaluationError, match="sum of a group is out of the range"):
+                len(snapshot[name])
+            with pytest.raises(EvaluationError, match="sum of a group is out of the range"):
+                snapshot.query(f"{name}(x{', _' * (name == 's')})").count()
+    assert (list(db["s"]), list(db["t"]), list(db.snapshot()["s"])) == ([(1, 2)], [(1,)], [(1, 2)])
+    with pytest.raises(EvaluationError), db.transaction() as tx:
+        tx.insert("e", [(1, LARGE)])
+    db.load("e", [(1, LARGE)])
+    with pytest.raises(EvaluationError):
+        db.evaluate()
+
+
+@pytest.mark.parametrize("opened_again", [False, True])
+def test_what_had_no_value_keeps_no_other_relation_from_a_moment(tmp_path: Path, opened_again: bool) -> None:
+    db = lftj.Database(SUMS, path=tmp_path / "sums.lftj", retain=None)
+    with db.transaction() as tx:
+        tx.insert("e", [(1, 2)])
+    before = db.seq
+    db.load("e", [(1, LARGE), (4, 4)])
+    between = db.seq
+    with db.transaction() as tx:
+        tx.erase("e", [(1, LARGE)])
+    after = db.seq
+    if opened_again:
+        db.close()
+        db = lftj.Database(path=tmp_path / "sums.lftj")
+    for moment, rows in ((before, [(1, 2)]), (after, [(1, 2), (4, 4)])):
+        assert list(db.at(moment)["s"]) == rows
+    then = db.at(between)
+    assert (list(then["u"]), list(then["e"])) == ([(1,), (4,)], [(1, 2), (1, LARGE), (4, 4)])
+    with pytest.raises(EvaluationError, match="sum of a group is out of the range"):
+        len(then["t"])
+    db.close()
