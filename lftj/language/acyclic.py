@@ -262,7 +262,7 @@ class _Component:
                 made, more = self._groups(clause)
                 bodies = [((*below, *more), *_bound((*below, *more), clause.compares))]
             else:
-                bodies = self._of_aggregates(variants[0], below, wanted)
+                bodies = self._of_aggregates(variants, below, wanted)
             if missing := sorted(name for name in wanted if any(name not in bound for _, bound, _ in bodies)):
                 self._unbound(clause, missing[0])
                 return []
@@ -313,9 +313,14 @@ class _Component:
             )
         return made
 
-    def _of_aggregates(self, clause: Clause, below: tuple[BodyAtom, ...], wanted: set[str]) -> list[_Rows]:
-        """What binds the keys of a head `total[p] = sum ...`: the rows of its aggregates, an alternative for each."""
-        known = [a for a in clause.atoms if a.predicate in self._keys and wanted & _names(a.args[:-1])]
+    def _of_aggregates(self, variants: Sequence[Clause], below: tuple[BodyAtom, ...], wanted: set[str]) -> list[_Rows]:
+        """What binds the keys of a head `total[p] = sum ...`: the rows of its aggregates, an alternative for each.
+
+        Of those aggregates that all variants read; one that has a 0 for a key need not have rows for it.
+        """
+        clause = variants[0]
+        read = [a for a in clause.atoms if all(a in variant.atoms for variant in variants)]
+        known = [a for a in read if a.predicate in self._keys and wanted & _names(a.args[:-1])]
         choices = product(*([_placed(atom, a.args) for atom in self._keys[a.predicate]] for a in known))
         return [((*below, *chosen), *_bound((*below, *chosen), clause.compares)) for chosen in choices]
 
