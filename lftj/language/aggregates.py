@@ -237,7 +237,10 @@ class AggregateRelations:
             if len(done) == 1 and not folded and (apart := text_selections(head, body, counted, whole.parts.derived)):
                 body, folded = self._selected(aggregate, name, *apart), True
         if len(done) > 1 or not folded:
-            body, head = self._all(aggregate, name, done, variables, counted)
+            # A column of two alternatives would admit null for one of them; a group that is asked for is not null.
+            marked = {v.name for v in open_variables(_marks(scope.body, variables))}
+            known = groups - scope.keys - marked if len(done) > 1 else frozenset[str]()
+            body, head = self._all(aggregate, name, done, variables, counted, known)
         fold = Fold(op, groups_count)
         whole.made.append(InternalRule(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
         return _AggregateRelation(name, bool(supplied))
@@ -308,10 +311,12 @@ class AggregateRelations:
         done: Sequence[tuple[tuple[ast.Term, ...], Conjunction]],
         variables: tuple[ast.Variable, ...],
         counted: Mapping[ast.Atom, ast.Atom],
+        known: frozenset[str],
     ) -> tuple[Conjunction, tuple[ast.Term, ...]]:
         """Derive the relation of all bindings; the body and the head of the aggregate over it.
 
-        `counted`: atoms that it reads besides, and what is left of them in the relation (counted_atoms.py).
+        `counted`: atoms that it reads besides, and what is left of them in the relation (counted_atoms.py) · `known`:
+        groups that are not null.
         """
         whole = self.whole
         head = done[0][0]
@@ -327,14 +332,15 @@ class AggregateRelations:
             head = (*variables, operand)
         columns = self._columns(aggregate, bodies)
         renaming = Renaming(list(columns))
-        key = (len(columns), *(renaming.conjunction(body) for body in bodies))
+        key = (tuple(name in known for name in columns), *(renaming.conjunction(body) for body in bodies))
         relation = whole.parts.shared.get(key)
         if relation is None:
             relation = whole.parts.shared[key] = f"{name}{ALL}"
             words = [f"a variable in the braces of `{aggregate.op}`"] * len(columns)
             whole.parts.relation(relation, list(columns), words, aggregate.span)
             args = tuple(columns.values())
-            whole.made += [InternalRule(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
+            head_of_all = ast.Atom(relation, args, aggregate.span)
+            whole.made += [InternalRule(whole.rule, head_of_all, body, joined=known) for body in bodies]
         # The second read of an atom is of the rows that were bound, null or not.
         again = {v.name: v for v in open_variables(counted) if v.name in columns}
         compares = tuple(ast.Comparison(OR_NULL, v, v, v.span) for v in again.values())

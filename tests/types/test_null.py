@@ -691,3 +691,18 @@ def test_a_query_has_so_many_negations_with_null() -> None:
     db.rules("h(a, b, c, d, e, f, g) :- n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g).")
     assert list(db.query("h(a, b, c, d, e, f, g)")) == [row]
     assert list(db.query("n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g), !is_null(g)")) == [row]
+
+
+@pytest.mark.parametrize("op", ["count : { B }", "sum y : { B }", "max y : { B }", "mean y : { B }"])
+def test_a_group_of_alternatives_may_be_the_number_whose_code_is_null(op: str) -> None:
+    """The relation of the bindings had a column that admits null, for one alternative, and refused it of the other."""
+    least = -(2**63)
+    text = ".decl r(x:number?, y:number)  .decl v(x:number)  .decl h(x:number, n:N)\n"
+    text = text.replace("N", "float" if op.startswith("mean") else "number")
+    text += f"h(x, n) :- v(x), n = {op.replace('B', 'r(x, y) ; v(x), y = 3')}."
+    facts = {"r": {(None, 1), (2, 2), (2, 7)}, "v": {(2,), (least,)}}
+    db = lftj.Database(text)
+    for name, rows in facts.items():
+        db.load(name, list(rows))
+    assert set(db["h"]) == evaluate(parse(text), facts)["h"]
+    assert any(x == least for x, _ in db["h"])
