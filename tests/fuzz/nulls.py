@@ -7,7 +7,7 @@ not. lftj says which programs are well formed; it refuses null for a column that
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Any
 
@@ -31,10 +31,8 @@ def admitting_null(mixed: Mixed, rng: Random) -> Mixed:
     for every, asked in ((False, True), (True, True), (True, False)):
         found = [_with_null(item, mixed, rng, every=every) for item in items]
         if asked:
-            found = [_asking(item, mixed, rng) if isinstance(item, ast.Rule) else item for item in found]
+            found = [_tested(_asking(item, mixed, rng), rng) if isinstance(item, ast.Rule) else item for item in found]
         text = to_text(ast.Program(tuple(found)))
-        if asked:
-            text = "".join(f"{line}\n" for line in _testing(text, rng))
         if accepted(text):
             return replace(mixed, lines=text.splitlines())
     return mixed
@@ -95,20 +93,27 @@ def _typed(rule: ast.Rule, mixed: Mixed) -> Iterator[tuple[str, str]]:
                     yield arg.name, kind
 
 
-def _testing(text: str, rng: Random) -> Iterator[str]:
-    """The lines of a program, some with a literal more."""
-    rules = [item for item in parse(text).items if isinstance(item, ast.Rule)]
-    for line in text.splitlines():
-        if ":- " in line:
-            names = [
-                arg.name
-                for atom in rules[0].body
-                if isinstance(atom, ast.Atom)
-                for arg in atom.args
-                if isinstance(arg, ast.Variable)
-            ]
-            if names and not pick(rng, range(3)):
-                line = f"{line[:-1]}, {pick(rng, TESTS)}({pick(rng, names)})."
-        if not line.startswith("."):
-            del rules[:1]
-        yield line
+def _tested(node: Any, rng: Random) -> Any:
+    """A rule with a literal more here and there: in its body, in braces, in what is negated."""
+    if isinstance(node, tuple):
+        return tuple(_tested(part, rng) for part in node)
+    if not is_dataclass(node) or isinstance(node, ast.Declaration):
+        return node
+    parts = {f.name: _tested(getattr(node, f.name), rng) for f in fields(node) if f.name not in ("span", "value")}
+    node = replace(node, **parts)  # type: ignore[type-var]
+    if isinstance(node, ast.Rule | ast.Aggregate):
+        return replace(node, body=_one_more(node.body, rng))
+    if isinstance(node, ast.Negation) and isinstance(node.literal, ast.Disjunction):
+        bodies = tuple(_one_more(body, rng) for body in node.literal.alternatives)
+        return replace(node, literal=replace(node.literal, alternatives=bodies))
+    return node
+
+
+def _one_more(body: tuple[ast.Literal, ...], rng: Random) -> tuple[ast.Literal, ...]:
+    atoms = [atom for atom in body if isinstance(atom, ast.Atom)]
+    names = [arg for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)]
+    if not names or pick(rng, range(3)):
+        return body
+    variable, test = pick(rng, names), pick(rng, TESTS)
+    literal: ast.Literal = ast.Comparison(test.removeprefix("!"), variable, variable)
+    return (*body, ast.Negation(literal) if test.startswith("!") else literal)

@@ -306,19 +306,19 @@ def none(negation: Not, env: Env, world: World, null: frozenset[str]) -> bool:
     A comparison alone, and conditions without variables of their own, are taken apart: whether one of them is denied.
     That differs where a comparison has no value, which is neither the case nor denied.
     """
-    if is_opened(negation):
+    if is_opened(negation, null):
         return any(denied(literal, negation, env, world, null) for literal in negation.body)
     # All of it, so that it does not depend on an order whether a value is missing.
     around = null if len(conditions(negation)) == 1 else frozenset[str]()
     return not list(solve(negation.body, {v: env[v] for v in negation.outer}, world, null=around))
 
 
-def is_opened(negation: Not) -> bool:
+def is_opened(negation: Not, null: frozenset[str]) -> bool:
     """Whether what is negated are conditions of the variables around it, and no atom alone."""
     parts = conditions(negation)
     if len(parts) == 1:
         return not isinstance(parts[0], Atom)
-    if matching_null(negation.body) or any(map(may_lack_value, parts)):
+    if not matching_null(negation.body) <= null or any(map(may_lack_value, parts)):
         return False
     wild = any(isinstance(part, Atom) and any(isinstance(arg, Wild) for arg in part.args) for part in parts)
     own = set().union(*map(names_in, parts)) - negation.outer - computed(negation).keys()
