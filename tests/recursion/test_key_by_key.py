@@ -84,8 +84,8 @@ ACYCLIC = {
     "one has zeros": Written(
         "e/2 q/2 f/1",
         "t/2!",
-        "t[x] = n :- e(x, _), n = sum v : { q(x, y), x < y, t(y, v) }, m = mean y : { e(x, y), x < y, f(y), !t(y, 7) }.\n"
-        "t[x] = x :- f(x), !e(x, _).",
+        "t[x] = n :- e(x, _), n = sum v : { q(x, y), x < y, t(y, v) }, "
+        "m = mean y : { e(x, y), x < y, f(y), !t(y, 7) }.\nt[x] = x :- f(x), !e(x, _).",
     ),
     "computed key": Written("w/2!", "t/2!", "t[x + 1] = t[x] + c :- w[x] = c, x < 3, x > -2.\nt[-1] = 1 :- w[_] = _."),
     "divided": Written("e/2 w/2!", "t/2!", "t[x] = 12 / v :- e(x, y), x < y, t[y] = v, v != 0.\nt[x] = c :- w[x] = c."),

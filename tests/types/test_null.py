@@ -7,7 +7,6 @@ thing that is not SQL's is said in docs/types.md: a group that an aggregate asks
 from __future__ import annotations
 
 import datetime as dt
-import re
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -18,7 +17,6 @@ import lftj
 from lftj.errors import EvaluationError
 from tests.conftest import JIT
 from tests.duckdb_databases import duckdb_database
-from tests.plain.evaluate import evaluate, parse
 from tests.types.cases import CASES
 
 # head, its rule, the same as a query over q(x, y), r(x) and s(k, v)
@@ -574,135 +572,3 @@ def test_null_equals_nothing_in_a_negated_conjunction(group: str, without: list[
             list(db["h"])
         assert [x for (x,) in db["h"]] == without
         assert list(db["c"]) == [(len(without),)]
-
-
-@pytest.mark.parametrize(("type", "extreme"), [("number", str(-(2**63))), ("unsigned", f"{2**64 - 1}u")])
-@pytest.mark.parametrize("rule", ["h(X) :- e(_).", "h(X).", "h(null) :- e(_).  h(X) :- e(_)."])
-def test_a_head_with_the_value_whose_code_is_null_is_refused(type: str, extreme: str, rule: str) -> None:
-    """It was null."""
-    declared = "" if "null" in rule else f".decl h(x:{type}?)  "
-    with pytest.raises(lftj.ProgramError) as caught:
-        lftj.Database(f".decl e(y:{type})  {declared}{rule.replace('X', extreme)}")
-    assert f"of `h` never holds {extreme.removesuffix('u')}" in caught.value.what
-    assert caught.value.remedy == f"write `null`, or declare the column `{type}`"
-
-
-def test_the_null_group_of_two_aggregates_has_a_zero() -> None:
-    """With one aggregate it had; the relation with the zeros of several left it out."""
-    least = -(2**63)
-    db = lftj.Database(""".decl v(k:number, x:number?)  .decl r(x:number)
-        h(k, m, n) :- v(k, x), m = count : { v(x, _) }, n = count : { r(x) }, or_null(x).""")
-    db.load("v", [(0, None), (1, 1), (2, 5), (least, 7)])
-    db.load("r", [(5,), (least,)])
-    assert list(db["h"]) == [(least, 0, 0), (0, 0, 0), (1, 1, 0), (2, 0, 1)]
-    with db.transaction() as tx:
-        tx.insert("r", [(1,)])
-        tx.erase("v", [(0, None)])
-    assert list(db["h"]) == [(least, 0, 0), (1, 1, 1), (2, 0, 1)]
-
-
-@pytest.mark.parametrize(("type", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
-@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "triggers", "recompute"])
-def test_the_value_whose_code_is_null_is_not_null_where_none_can_be(type: str, extreme: int, maintain: str) -> None:
-    """`is_null` held of it, and `coalesce` gave the other value."""
-    rules = {
-        "a": "a(x) :- n(x), is_null(x).",
-        "b": "b(x) :- n(x), !is_null(x).",
-        "c": "c(coalesce(x, 3)) :- n(x).",
-        "d": "d(coalesce(x, y)) :- n(x), m(y).",
-        "e": "e(x) :- n(x), coalesce(x, 1) != 1.",
-        "f": "f(k) :- k = count : { n(x), is_null(x) }.",
-        "g": "g(x) :- n(x), !(is_null(x), m(_)).",
-    }
-    db = lftj.Database(f".decl n(x:{type})  .decl m(x:{type}?)")
-    db.rules("  ".join(rules.values()), maintain=dict.fromkeys(rules, maintain))
-    for _ in range(2):
-        with db.transaction() as tx:
-            tx.insert("n", [(4,), (extreme,)])
-            tx.insert("m", [(None,), (4,)])
-        found = {name: {x for (x,) in db[name]} for name in rules}
-        both = {4, extreme}
-        assert found == {"a": set(), "b": both, "c": both, "d": both, "e": both, "f": {0}, "g": both}
-        assert not db.query("n(x), is_null(x)")
-        assert len(db.query("n(x), !is_null(x), coalesce(x, 1) != 1")) == 2
-        with db.transaction() as tx:
-            tx.erase("n", [(extreme,)])
-
-
-def test_a_group_of_several_aggregates_may_be_the_number_whose_code_is_null() -> None:
-    """The relation with zeros had a column that admits null, where the group of the braces may be, and refused it."""
-    least = -(2**63)
-    db = lftj.Database(""".decl r(x:number?, y:number)  .decl v(x:number)
-        h(x, s, n) :- v(x), s = sum y : { r(x, y) }, n = count : { r(x, y), y > 2 }.""")
-    db.load("r", [(None, 1), (2, 2), (2, 3)])
-    db.load("v", [(2,), (least,)])
-    assert list(db["h"]) == [(least, 0, 0), (2, 5, 1)]
-
-
-NEGATIONS = (
-    "n(c, x), !q(x)",
-    "n(c, x), !r(x)",
-    "m(c, x), !r(x)",
-    "n(c, x), !q(x), !r(x)",
-    "n(c, x), n(d, y), !s(x, y), !s(y, _), !q(y)",
-    "n(c, x), !s(_, x)",
-    "n(c, x), !q(x), or_null(x)",
-    "n(c, x), !r(x), or_null(x)",
-    "m(c, x), !r(x), or_null(x)",
-    "n(c, x), !q(x), is_null(x)",
-    "m(c, x), !r(max(x, x))",
-)
-
-
-@pytest.mark.parametrize(("type", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1), ("float", 0.5)])
-def test_queries_negate_as_rules_do(type: str, extreme: float) -> None:
-    """Rows with null were lost where a column without null had the number of its code; others were refused."""
-    rng, values = Random(type), (extreme, 1, 2)
-    columns = {"n": (type, True), "m": (type, False), "q": (type, False), "r": (type, True), "s": (type, True)}
-    text = "".join(f".decl {name}(c:number, x:{type}{'?' * null})  " for name, (type, null) in columns.items())
-    text = text.replace("r(c:number, ", "r(").replace("q(c:number, ", "q(").replace("s(c:number", f"s(c:{type}")
-    for _ in range(8 if JIT else 1):
-        db, facts = lftj.Database(text), dict[str, set[Any]]()
-        for name, (_, null) in columns.items():
-            last = [None if null and rng.random() < 0.3 else rng.choice(values) for _ in range(4)]
-            last = [None if null and type != "float" and value == extreme else value for value in last]
-            first = values if name == "s" else range(3)
-            facts[name] = {(value,) if name in "qr" else (rng.choice(first), value) for value in last}
-            db.load(name, list(facts[name]))
-        for query in NEGATIONS:
-            names = [name for name in "cxdy" if re.search(rf"\b{name}\b", query)]
-            expected = evaluate(parse(f"{text}\np({', '.join(names)}) :- {query}."), facts)["p"]
-            asked = db.query(query)
-            assert len(asked) == len(expected)
-            assert set(asked) == expected
-            assert len(list(asked)) == len(expected)
-            given = db.prepare_query(query.replace("(c, ", "($c, ", 1))(c=1)
-            assert set(given) == {row[1:] for row in expected if row[0] == 1}
-
-
-def test_a_query_has_so_many_negations_with_null() -> None:
-    db = lftj.Database(".decl n(a:number?, b:number?, c:number?, d:number?, e:number?, f:number?, g:number?)")
-    row = (None, 1, 2, 3, 4, 5, 6)
-    db.load("n", [row])
-    assert list(db.query("n(a, b, c, d, e, f, 6), !n(a, b, c, d, e, f, _)")) == [row[:-1]]
-    with pytest.raises(lftj.ProgramError, match="7 negated variables") as caught:
-        db.query("n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g)")
-    assert "write a rule" in caught.value.remedy
-    db.rules("h(a, b, c, d, e, f, g) :- n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g).")
-    assert list(db.query("h(a, b, c, d, e, f, g)")) == [row]
-    assert list(db.query("n(a, b, c, d, e, f, g), !n(a, b, c, d, e, f, g), !is_null(g)")) == [row]
-
-
-@pytest.mark.parametrize("op", ["count : { B }", "sum y : { B }", "max y : { B }", "mean y : { B }"])
-def test_a_group_of_alternatives_may_be_the_number_whose_code_is_null(op: str) -> None:
-    """The relation of the bindings had a column that admits null, for one alternative, and refused it of the other."""
-    least = -(2**63)
-    text = ".decl r(x:number?, y:number)  .decl v(x:number)  .decl h(x:number, n:N)\n"
-    text = text.replace("N", "float" if op.startswith("mean") else "number")
-    text += f"h(x, n) :- v(x), n = {op.replace('B', 'r(x, y) ; v(x), y = 3')}."
-    facts = {"r": {(None, 1), (2, 2), (2, 7)}, "v": {(2,), (least,)}}
-    db = lftj.Database(text)
-    for name, rows in facts.items():
-        db.load(name, list(rows))
-    assert set(db["h"]) == evaluate(parse(text), facts)["h"]
-    assert any(x == least for x, _ in db["h"])
