@@ -18,6 +18,9 @@ else:
 
 OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+# What stands behind the table of an `insert`, in DuckDB.
+_ROWS = {TokenType.VALUES, TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.TABLE}
+_ROWS |= {TokenType.DEFAULT, TokenType.ON, TokenType.RETURNING, TokenType.SENTINEL}
 # Functions that sqlglot knows no place of.
 _WITHOUT_PLACE = (exp.AggFunc, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp)
 
@@ -36,7 +39,8 @@ class LftjSql(DuckDB):
 
         All aggregates have a place, `current_date`, intervals, and the field of `extract`. Functions say how many
         `arguments` are written, of which sqlglot drops some without a word. Several groupings may be by conditions, and
-        `in` and `all` over `values`. A join tells whether it is a `word` or a comma.
+        `in` and `all` over `values`. A join tells whether it is a `word` or a comma, and a query of `with` whether it
+        has an `as`. Behind the table of `insert` stands what DuckDB knows, and not `set a = 1`.
         """
 
         def _parse_function_call(
@@ -56,6 +60,19 @@ class LftjSql(DuckDB):
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
             return _of_all_rows(found) if isinstance(found, exp.Anonymous) else found
+
+        def _parse_cte(self) -> exp.CTE | exp.FunctionSpecification | None:
+            begin = self._index
+            found = super()._parse_cte()
+            if isinstance(found, exp.CTE):
+                found.meta["as"] = _has_as(self._tokens, begin)
+            return found
+
+        def _parse_insert_table(self) -> exp.Expr | None:
+            found = super()._parse_insert_table()
+            if self._curr.token_type not in _ROWS and self._curr.text.lower() != "by":
+                self.raise_error("Unexpected token")
+            return found
 
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
             begin = self._curr
@@ -124,6 +141,14 @@ def _argument_count(tokens: Sequence[Token], name: int) -> int:
         if depth == 0:
             break
     return commas + 1
+
+
+def _has_as(tokens: Sequence[Token], name: int) -> bool:
+    """Whether `as`, or what DuckDB reads before it, stands behind the name of a query of `with` and its columns."""
+    at = name + 1
+    if tokens[at].token_type == TokenType.L_PAREN:
+        at = next(i for i in range(at, len(tokens)) if tokens[i].token_type == TokenType.R_PAREN) + 1
+    return tokens[at].token_type in (TokenType.ALIAS, TokenType.USING)
 
 
 def _of_all_rows(function: exp.Anonymous) -> exp.Expr:

@@ -53,8 +53,17 @@ def _select(node: exp.Expr, source: SqlText) -> None:
 
 
 def _with(node: exp.Expr, source: SqlText) -> None:
+    if node.args.get("search"):
+        remedy = "leave it out: `union` ends where no row is new, and a path may be a column"
+        raise source.unsupported("`search` or `cycle` behind `with`", node.args["search"], remedy)
     names = [query.alias.casefold() for query in node.expressions]
     for at, query in enumerate(node.expressions):
+        if not query.meta.get("as"):
+            why, remedy = "`as` stands between the name and the query", "write the `as`"
+            raise source.error(f"`{query.alias}` of `with` without `as`", query.args["alias"], why=why, remedy=remedy)
+        if query.args.get("key_expressions"):
+            remedy = "leave it out, and let a query that reads it take one row of each key, as by `distinct on`"
+            raise source.unsupported("`using key` in `with recursive`", query.args["alias"], remedy)
         if names[at] in names[:at]:
             raise source.error(
                 f"`with` names `{query.alias}` twice",

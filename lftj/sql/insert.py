@@ -41,7 +41,9 @@ class InsertStatement:
         )
         target = statement.this
         named = target.expressions if isinstance(target, exp.Schema) else None
-        table = changed_table(target.this if isinstance(target, exp.Schema) else target, catalogue, source)
+        into = target.this if isinstance(target, exp.Schema) else target
+        refuse_parts(into, source, partition="`partition` of a table")
+        table = changed_table(into, catalogue, source)
         self._table, self.tables = table, (table,)
         places = places_of(table, named, source)
         statement = _with_names_known(statement)

@@ -70,6 +70,8 @@ def conflict_of(statement: exp.Insert, table: Table, places: Sequence[int], sour
     node = asked or statement
     if word not in ("", "replace", "ignore") or (word and asked is not None):
         raise source.unsupported(feature, node, "write `on conflict do nothing` or `on conflict do update set ...`")
+    if asked is not None and asked.args.get("duplicate"):
+        raise source.unsupported("`on duplicate key`", asked, "write `on conflict (a) do update set ...`")
     nothing = word == "ignore" or (asked is not None and str(asked.args["action"]).upper() == "DO NOTHING")
     keys = _keys(table, asked, feature, not nothing, node, source)
     if asked is None:
