@@ -115,7 +115,7 @@ class Queries:
     def rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool = False) -> Derived:
         """The head with the rows of a query; `distinct`: how often a row is there does not matter."""
         query = self._subquery(query, around)
-        with self.knowing(query):
+        with self.knowing(query, around):
             return self._rows_of(query, around, distinct=distinct)
 
     def _rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool) -> Derived:
@@ -149,7 +149,7 @@ class Queries:
         query = self._subquery(query, around)
         if not isinstance(query, exp.Select) or limited(query):
             return None
-        with self.knowing(query):
+        with self.knowing(query, around):
             return self.block_of(query, around)
 
     def block_of(self, query: exp.Select, around: Outside | None, scope: QueryScope | None = None) -> SelectBlock:
@@ -166,7 +166,7 @@ class Queries:
         if isinstance(inner, exp.Select) and not limited(inner):
             if inner.args.get("order") is not None or not all(map(_is_plain, inner.expressions)):
                 self._check(inner, around)
-            with self.knowing(inner):
+            with self.knowing(inner, around):
                 block = block_of(self, inner, around, given=False)
                 return rows_of(self, [block], distinct=True, word="some")
         if inner.args.get("limit") is not None and inner.args.get("offset") is None:
@@ -187,7 +187,7 @@ class Queries:
         """
         inner = self._subquery(query, around)
         if isinstance(inner, exp.Select) and not limited(inner):
-            with self.knowing(inner):
+            with self.knowing(inner, around):
                 block = block_of(self, inner, around, scalar=True)
                 if len(block.outputs) == 1:
                     single = block.grouping is not None and block.grouping.single
@@ -195,7 +195,7 @@ class Queries:
                     derived = rows_of(self, [block], distinct=True, word="value", functional=not single)
                     return derived, every and block.grouping.having is None  # type: ignore[union-attr]
                 return rows_of(self, [block], distinct=True), False
-        with self.knowing(inner):
+        with self.knowing(inner, around):
             found = self._rows_of(inner, around, distinct=True)
         if len(found.columns) != 1:
             return found, False
@@ -237,8 +237,9 @@ class Queries:
         other._common, other._checks = self._common, False
         other.heads.nullable, other.heads.recursive = dict(self.heads.nullable), self.heads.recursive
         try:
-            with other.knowing(query):
-                other._ordered(query, around and around.apart(other), ordering_of(query, self.text), extended=True)
+            outside = around and around.apart(other)
+            with other.knowing(query, outside):
+                other._ordered(query, outside, ordering_of(query, self.text), extended=True)
         except (TooManyWays, RecursionError, TooDeepError):
             pass
         except ProgramError as error:
@@ -293,13 +294,14 @@ class Queries:
             self._common = before
 
     @contextmanager
-    def knowing(self, query: exp.Expr) -> Iterator[None]:
-        """Let the queries of the `with` of a query be known."""
+    def knowing(self, query: exp.Expr, around: Outside | None = None) -> Iterator[None]:
+        """Let the queries of the `with` of a query be known, which stands in the query `around`."""
         before = self._common
         try:
             for clause in clauses_of(query):
                 for node in clause.expressions:
-                    table = CommonTable(self, node, self._common, recursive=bool(clause.args.get("recursive")))
+                    recursive = bool(clause.args.get("recursive"))
+                    table = CommonTable(self, node, self._common, around, recursive=recursive)
                     self._common = {**self._common, table.name.casefold(): table}
             yield
         finally:

@@ -26,7 +26,7 @@ from lftj.language.types import DECIMAL, decimal_of, scale_of
 from lftj.language.visitors import nodes
 from lftj.sql.heads import or_null
 from lftj.sql.limits import limited
-from lftj.sql.query_scope import Derived
+from lftj.sql.query_scope import Derived, Outside
 from lftj.sql.scope import Case
 from lftj.sql.select_block import Output, SelectBlock, derives_rows, rows_of
 from lftj.sql.set_operations import operands, unified
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 class RecursiveQuery:
     """A query of `with recursive`. `name`: what it is called in its own step · `node`: where, for errors."""
 
-    def __init__(self, queries: Queries, node: exp.CTE) -> None:
-        self.queries, self.node, self.name, self.query = queries, node, node.alias, node.this
+    def __init__(self, queries: Queries, node: exp.CTE, around: Outside | None) -> None:
+        self.queries, self.node, self.name, self.query, self._around = queries, node, node.alias, node.this, around
         self._names = [part.name for part in node.args["alias"].args.get("columns") or ()]
         self.every = not self.query.args.get("distinct")
 
@@ -50,7 +50,8 @@ class RecursiveQuery:
         """The head with its rows. `called`: told of the head that has them each once, which the step is to read."""
         self._check()
         heads, query = self.queries.heads, self.query
-        start = unified(self.queries, operands(self.queries, query.left, None, each_once=not self.every), query.left)
+        start = operands(self.queries, query.left, self._around, each_once=not self.every)
+        start = unified(self.queries, start, query.left)
         columns = tuple(self._column(start, at) for at in range(len(start[0].outputs)))
         name = heads.name("recursive")
         heads.recursive.add(name)
@@ -59,7 +60,7 @@ class RecursiveQuery:
             rows = Rows.of(name, made, bag=False)
             called(Derived(rows))
             before = len(heads.items)
-            step = operands(self.queries, query.right, None, each_once=not self.every)
+            step = operands(self.queries, query.right, self._around, each_once=not self.every)
             self._check_step(step, name, before)
             blocks = unified(self.queries, [*start, *step], query, [column.type for column in columns])
             if nullable or not any(

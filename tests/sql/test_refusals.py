@@ -14,6 +14,7 @@ pytest.importorskip("sqlglot")
 TABLE = "create table t (a int, b text, d date); insert into t values (1, 'x', '2024-01-31'), (2, null, null);"
 TABLE += "create table money (m decimal(9,2)); insert into money values (1.5)"
 OUTER = "not supported yet: `{}` over columns of the query around only"
+OF_WITH = "not supported yet: `{}` of the query around, in `w` of `with`"
 CHAINED = "a comparison of a comparison without parentheses"
 # a statement, with « and » around what is marked; what is said
 CASES = [
@@ -94,6 +95,20 @@ CASES = [
     ("select b like 'x!' escape «'!'» from t", "the pattern `x!` ends with its escape `!`"),
     ("select b like 'x' escape «'ab'» from t", "`escape 'ab'`"),
     ("with «w(p, q») as (select 1) select * from w", "2 names for 1 column"),
+    ("with «w (p») (select 1) select * from w", "`w` of `with` without `as`"),
+    # a query of `with` that names columns of the query around
+    ("select (with w as (select m from money where m = «t.a») select m from w) from t", OF_WITH.format("t.a")),
+    ("select a from t where exists (with w as (select 1 where «b» = 'x') select * from w)", OF_WITH.format("b")),
+    (
+        "select * from t, lateral (with recursive w(n) as (select «a» union select n + 1 from w) select n from w) q",
+        OF_WITH.format("a"),
+    ),
+    (
+        "select a from t where a in (with recursive w(n) as (select 1 union all select n + 1 from w where n < «a») "
+        "select n from w)",
+        OF_WITH.format("a"),
+    ),
+    ("with w as (select «a») select * from t, w", "unknown column `a`"),
     ("with w(p) as (select distinct a from t) select * from w as «u(p, q»)", "2 names for 1 column"),
 ]
 
@@ -128,3 +143,18 @@ def test_what_resembles_these_is_no_error() -> None:
     assert list(db.sql("create view v as from t; create table w as from t limit 0")["v"].inserted) == list(db["v"])
     assert list(db.sql("update t u set u.a = a + 1 where a = 2")["t"].inserted) == [(3, None, None, 1)]
     assert list(db.sql("with w(p) as (select 1, 2) select p from w")) == [(1,)]
+
+
+def test_what_stands_instead_of_a_query_of_with_that_names_the_query_around() -> None:
+    """As the refusal says: the query in `from`; of a recursive one, the table within it."""
+    db = lftj.Database()
+    db.sql(TABLE)
+    assert list(db.sql("select a, (select max(n) from (select t.a + 1 as n) w) as m from t order by a")) == [
+        (1, 2),
+        (2, 3),
+    ]
+    recursive = "with recursive w(a, n) as (select a, a from t union select a, n + 1 from w where n < 3)"
+    assert list(db.sql(f"{recursive} select a, (select count(*) from w where w.a = t.a) from t order by a")) == [
+        (1, 3),
+        (2, 2),
+    ]
