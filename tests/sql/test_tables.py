@@ -50,6 +50,15 @@ def test_what_create_table_declares() -> None:
     assert (sale.bag, sale.view, sale.key) == (True, False, ())
 
 
+def test_a_key_of_columns_with_blanks_in_their_names() -> None:
+    db = lftj.Database()
+    db.sql('create table t ("A (b)" int, c int, "d  e" int, primary key ("d  e", "A (b)"))')
+    db.sql('insert into t values (1, 2, 3); insert into t values (4, 5, 3) on conflict ("d  e", "A (b)") do nothing')
+    with pytest.raises(KeyConflictError):
+        db.sql("insert into t values (1, 9, 3)")
+    assert list(db["t"]) == [(1, 2, 3), (4, 5, 3)]
+
+
 def test_constants_of_every_type() -> None:
     db = lftj.Database()
     db.sql("""
