@@ -41,6 +41,7 @@ from lftj.language.types import (
 from lftj.sql.cases import Known
 from lftj.sql.constants import constant, digits_behind_point, folded, written
 from lftj.sql.places import SqlText, as_duckdb
+from lftj.sql.whole_numbers import within
 from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import family_of, type_of, without_null
 
@@ -118,6 +119,15 @@ def cast_type(value: Known, wanted: str) -> str:
         return wanted
     same = family_of(value.type) == DECIMAL and scale_of(value.type) == scale_of(wanted)
     return value.type if same and not isinstance(value.term, ast.Constant) else decimal_of(scale_of(wanted))
+
+
+def as_unsigned(term: ast.Term, most: int, cast: exp.Expr, source: SqlText) -> ast.Term:
+    """A number, as a cast to an unsigned type whose largest value is `most` gives it."""
+    if isinstance(term, ast.Constant) and not 0 <= term.value <= most:
+        type = cast.args["to"].sql("duckdb").lower()
+        why, remedy = f"a {type} is from 0 to {most}", "cast it to bigint"
+        raise source.error(f"`{term.value}` is no {type}", cast, why=why, remedy=remedy)
+    return within(term, most)
 
 
 def _check_digits(value: object, scale: int, node: exp.Expr, source: SqlText) -> None:

@@ -11,8 +11,8 @@ from lftj.sql.places import SqlText, nowhere
 from lftj.values.type_table import is_type, without_null
 
 _TYPES = {
-    "number": ("TINYINT", "SMALLINT", "INT", "MEDIUMINT", "BIGINT", "UTINYINT", "USMALLINT", "UINT"),
-    "unsigned": ("UBIGINT",),
+    "number": ("TINYINT", "SMALLINT", "INT", "MEDIUMINT", "BIGINT"),
+    "unsigned": ("UBIGINT", "UINT64"),
     "float": ("FLOAT", "DOUBLE"),
     "symbol": ("TEXT", "VARCHAR", "CHAR", "NVARCHAR", "NCHAR"),
     "bool": ("BOOLEAN",),
@@ -23,7 +23,13 @@ _TYPES = {
     "uuid": ("UUID",),
     "bytes": ("BLOB", "VARBINARY", "BINARY"),
 }
-_BY_NAME = {name: type for type, names in _TYPES.items() for name in names}
+# The largest value of the unsigned types that are held as numbers; the smallest is 0.
+_MOST = {
+    **dict.fromkeys(("UTINYINT", "UINT8"), 2**8 - 1),
+    **dict.fromkeys(("USMALLINT", "UINT16"), 2**16 - 1),
+    **dict.fromkeys(("UINT", "UINT32"), 2**32 - 1),
+}
+_BY_NAME = {name: type for type, names in _TYPES.items() for name in names} | dict.fromkeys(_MOST, "number")
 _SQL_NAMES = {
     "number": "bigint",
     "unsigned": "ubigint",
@@ -43,8 +49,7 @@ _DECIMAL = (18, 3)
 
 def type_name(node: exp.DataType, source: SqlText) -> str:
     """The type of lftj, without `?`, that a type of SQL is held in."""
-    kind = node.this
-    name = kind.name if hasattr(kind, "name") else str(kind)
+    name = _name(node)
     if name == "DECIMAL":
         if not all(part.name.isdecimal() for part in node.expressions):
             raise source.unsupported(f"the type `{node.sql('duckdb')}`", node, "write `decimal(18, 2)`")
@@ -65,6 +70,19 @@ def type_name(node: exp.DataType, source: SqlText) -> str:
             remedy=did_you_mean(written, (*map(str.lower, _BY_NAME), "integer", "decimal", "numeric"), _TYPES_REMEDY),
         )
     raise source.unsupported(f"the type `{written}`", node, _TYPES_REMEDY)
+
+
+def most_of(node: exp.DataType) -> int | None:
+    """The largest value of an unsigned type that is held as a number; None of another type."""
+    return _MOST.get(_name(node))
+
+
+def _name(node: exp.DataType) -> str:
+    """The name of a type, in capitals: the parser's, or that which is written where it knows none."""
+    kind = node.this
+    name = kind.name if hasattr(kind, "name") else str(kind)
+    written = node.sql("duckdb").upper() if name == "USERDEFINED" else ""
+    return written if written in _BY_NAME else name
 
 
 def sql_type(type: str) -> exp.DataType:

@@ -14,7 +14,7 @@ from lftj.language.types import decimal_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
 from lftj.sql.conversions import alike
-from lftj.sql.ddl import sql_type, type_name
+from lftj.sql.ddl import most_of, sql_type, type_name
 from lftj.sql.parameters import NOTHING, Given, with_value
 from lftj.sql.places import SqlText, in_place_of
 from lftj.sql.question import Answer, Codes, Question
@@ -107,7 +107,8 @@ def _constant(room: Changing, table: Table, column: Column, node: exp.Expr, sour
     if isinstance(inner, exp.Boolean) and family == "bool":
         return int(bool(inner.this))
     if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and inner.this.is_string:
-        if type_name(inner.to, source) != without_null(column.type) or family in ("bytes", "decimal"):
+        other = type_name(inner.to, source) != without_null(column.type) or most_of(inner.to) is not None
+        if other or family in ("bytes", "decimal"):
             return None  # SQL reads other texts as these than files hold
         inner = inner.this
         text = inner.name

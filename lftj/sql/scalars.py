@@ -36,8 +36,8 @@ from lftj.sql.cases import (
     split,
 )
 from lftj.sql.constants import number_constant
-from lftj.sql.conversions import NUMBERS, call, cast_type, common, compared, exact_type, shown, with_room
-from lftj.sql.ddl import type_name
+from lftj.sql.conversions import NUMBERS, as_unsigned, call, cast_type, common, compared, exact_type, shown, with_room
+from lftj.sql.ddl import most_of, type_name
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.places import as_duckdb
 from lftj.sql.predicates import compare, is_predicate
@@ -266,7 +266,16 @@ def _cast(of: Translator, node: exp.Expr) -> list[Case]:
         if all(family_of(case.type) in NUMBERS for case in cases if case.type):
             zero = exp.Literal.number(0)
             return _predicate(of, exp.NEQ(this=node.this, expression=zero))
-    cases = computed([of.value(node.this)], lambda v: (of.cast(v[0], wanted, node), cast_type(v[0], wanted)))
+    most = most_of(node.args["to"])
+
+    def made(values: Sequence[Known]) -> tuple[ast.Term, str]:
+        (value,) = values
+        term = of.cast(value, wanted, node)
+        if most is not None:
+            term = as_unsigned(term, most, node, of.scope.source)
+        return term, cast_type(value, wanted)
+
+    cases = computed([of.value(node.this)], made)
     type = next((case.type for case in cases if case.type), wanted)
     return [replace(case, type=type) for case in cases]
 

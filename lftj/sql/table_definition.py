@@ -4,8 +4,8 @@
                                                                  copies:number bag
     create table city (id int primary key, name text)            .decl city(id:number, name:symbol?) primary-key (id)
 
-A column may be null unless it is `not null` or in the key. What a definition says and lftj does not check is refused by
-its name: it would else be a promise that nobody keeps.
+A column may be null unless it is `not null` or in the key; one of a small unsigned type has a check of its values. What
+a definition says and lftj does not check is refused by its name: it would else be a promise that nobody keeps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.names import BAG, COPIES, PRIMARY_KEY
 from lftj.sql.catalogue import find, unlike
-from lftj.sql.ddl import name_of, type_name
+from lftj.sql.ddl import most_of, name_of, type_name
 from lftj.sql.places import SqlText
 
 CHECK, UNIQUE, FOREIGN = "check", "unique", "foreign"
@@ -145,6 +145,11 @@ def _column(made: TableDefinition, item: exp.ColumnDef, source: SqlText) -> None
         )
     if primary and made.key:
         raise _two_keys(made.name, item, source)
+    most = most_of(item.kind)
+    if most is not None:
+        low, high = (exp.Literal.number(value) for value in (0, most))
+        within = exp.Between(this=exp.Column(this=item.this.copy()), low=low, high=high)
+        made.constraints.append(TableConstraint(CHECK, item, condition=within))
     made.key += [item.name] if primary else []
     made.columns.append((item, type_name(item.kind, source), not (not_null or primary)))
 

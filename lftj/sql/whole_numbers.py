@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lftj.language import ast
-from lftj.language.types import NUMBER
+from lftj.language.types import NUMBER, SYMBOL, UNSIGNED
 from lftj.sql.constants import folded
 
 
@@ -45,6 +45,15 @@ def quotient(x: ast.Term, y: ast.Term) -> ast.Term:
     """The quotient of two numbers, truncated: only the least number by -1 leaves 64 bits."""
     made = ast.Functor("/", (x, y))
     return made if isinstance(y, ast.Constant) and y.value != -1 else multiplied(made, number(1))
+
+
+def within(x: ast.Term, most: int) -> ast.Term:
+    """A number from 0 to `most`; an error of its row if it, or its distance from `most`, is negative."""
+    for _ in range(2):
+        text = folded(ast.Functor("to_string", (x,)), SYMBOL)
+        unsigned = folded(ast.Functor("to_unsigned", (text,)), UNSIGNED)
+        x = difference(number(most), folded(ast.Functor("utoi", (unsigned,)), NUMBER))
+    return x
 
 
 def product_of(terms: Sequence[ast.Term]) -> ast.Term:

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 import lftj
-from lftj.errors import KeyConflictError
+from lftj.errors import EvaluationError, KeyConflictError
 from lftj.sql.catalogue import Catalogue
 
 pytest.importorskip("sqlglot")
@@ -48,6 +48,38 @@ def test_what_create_table_declares() -> None:
     assert road.key == ("dst", "src")
     assert [column.name for column in sale.columns] == ["item", "qty", "at", "price"]
     assert (sale.bag, sale.view, sale.key) == (True, False, ())
+
+
+@pytest.mark.parametrize(("type", "most"), [("utinyint", 255), ("usmallint", 65535), ("uinteger", 4294967295)])
+def test_a_small_unsigned_type_has_the_range_of_duckdb(type: str, most: int) -> None:
+    db = lftj.Database()
+    db.sql(f"create table t (id int primary key, u {type}); insert into t values (1, 0), (2, {most}), (3, null)")
+    assert list(db.sql(f"select cast(u as {type}) as u from t order by id")) == [(0,), (most,), (None,)]
+    for wrong in (-1, most + 1):
+        shown = f"`t` breaks `check (u BETWEEN 0 AND {most})`: id = {{}}, u = {wrong}"
+        with pytest.raises(lftj.DataError) as broken:
+            db.sql(f"insert into t values (4, {wrong})")
+        assert broken.value.what == shown.format(4)
+        with pytest.raises(lftj.DataError) as broken, db.transaction() as tx:
+            tx.upsert("t", [(1, wrong)])
+        assert broken.value.what == shown.format(1)
+        for value in (str(wrong), f"'{wrong}'"):
+            with pytest.raises(lftj.ProgramError) as refused:
+                db.sql(f"insert into t values (4, cast({value} as {type}))")
+            assert refused.value.what == f"`{wrong}` is no {type}"
+        with pytest.raises(EvaluationError):
+            db.sql(f"select cast(u + id * $more as {type}) from t where id = 2", more=1 if wrong > 0 else -wrong - most)
+    assert list(db["t"]) == [(1, 0), (2, most), (3, None)]
+
+
+@pytest.mark.parametrize(("other", "name"), [("uint8", "utinyint"), ("uint16", "usmallint"), ("uint64", "ubigint")])
+def test_names_of_unsigned_types_that_say_how_many_bits_they_have(other: str, name: str) -> None:
+    made = []
+    for type in (other, name):
+        db = lftj.Database()
+        db.sql(f"create table t (a {type})")
+        made.append((shown(db), list(db._relations)))
+    assert made[0] == made[1]
 
 
 def test_a_key_of_columns_with_blanks_in_their_names() -> None:
