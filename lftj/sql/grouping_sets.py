@@ -4,7 +4,8 @@
       ->  select a, b, sum(x) from t group by a, b  union all  select a, null, sum(x) from t group by a
           union all  select null, null, sum(x) from t
 
-What a select is not grouped by is null there; `grouping(a)` is 1 where a is. Of no groups there is one row.
+What a select is not grouped by is null there; `grouping(a)` is 1 where a is. Of no groups there is one row. A name that
+the select gives to an expression stands for that, as a position does, unless a table has a column of the name.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from sqlglot import exp
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.grouping import own_nodes, stands_for_rows
 from lftj.sql.ordering import position_of
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, in_place_of
 from lftj.sql.stars import output_name
 
+Meant = Callable[[exp.Expr], exp.Expr]
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 # More groupings than this are refused: each is a query.
 MOST = 64
@@ -27,10 +29,11 @@ MOST = 64
 _WHOLE = ("order", "limit", "offset", "with_")
 
 
-def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
+def without_grouping_sets(query: exp.Expr, text: SqlText, has_column: Callable[[exp.Column], bool]) -> exp.Expr:
     """The query; of a select with several groupings the union of selects with one each.
 
     Where it is grouped by nothing, as in `group by ()`, there is one group, of all rows and of none.
+    `has_column`: whether a table of `from` has a column that is named alone.
     """
     group = query.args.get("group") if isinstance(query, exp.Select) else None
     if group is None:
@@ -42,8 +45,11 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
     window = query.find(exp.Window)
     if window is not None and window.find_ancestor(exp.Select) is query:
         raise text.unsupported("a window function over several groupings", window, "group in a subquery of `from`")
-    given = [node.unalias() for node in query.expressions]
-    groupings = _groupings(group.expressions, given, text)
+
+    def meant(node: exp.Expr) -> exp.Expr:
+        return _meant(node, query.expressions, text, has_column)
+
+    groupings = _groupings(group.expressions, meant)
     if len(groupings) > MOST:
         raise text.error(
             f"`group by` with {len(groupings)} groupings",
@@ -51,6 +57,11 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
             why=f"each is a query of its own, and up to {MOST} are made",
             remedy="name fewer columns in `cube` or `rollup`",
         )
+    query = query.copy()
+    for function in query.find_all(exp.Grouping, exp.GroupingId):
+        if function.find_ancestor(exp.Select) is query:
+            named = [meant(node) if isinstance(node, exp.Column) else node for node in function.expressions]
+            function.set("expressions", named)
     names = _Names(query)
     every = {names.key(node) for grouping in groupings for node in grouping}
     for function in query.find_all(exp.Grouping, exp.GroupingId):
@@ -74,28 +85,43 @@ def without_grouping_sets(query: exp.Expr, text: SqlText) -> exp.Expr:
     return made
 
 
-def _groupings(nodes: Iterable[exp.Expr], given: Sequence[exp.Expr], text: SqlText) -> list[list[exp.Expr]]:
+def _meant(
+    node: exp.Expr, given: Sequence[exp.Expr], text: SqlText, has_column: Callable[[exp.Column], bool]
+) -> exp.Expr:
+    """What a part of `group by` stands for: one of what is `given` out, by its position or name, or itself."""
+    at = position_of(node, len(given), text)
+    if at is None and isinstance(node, exp.Column) and not node.table:
+        names = [part.alias.casefold() for part in given]
+        if node.name.casefold() in names and not has_column(node):
+            at = names.index(node.name.casefold())
+    found = node if at is None else in_place_of(node, given[at].unalias().copy())
+    if isinstance(found.unnest(), exp.Literal | exp.Null | exp.Boolean):
+        remedy = "give it a name in a subquery of `from`, and group by that"
+        raise text.unsupported("a constant in one of several groupings", node, remedy)
+    return found
+
+
+def _groupings(nodes: Iterable[exp.Expr], meant: Meant) -> list[list[exp.Expr]]:
     """The groupings that `group by` asks for: one of each of its parts together."""
-    parts = (_of(node, given, text) for node in nodes)
+    parts = (_of(node, meant) for node in nodes)
     return [[node for part in chosen for node in part] for chosen in product(*parts)]
 
 
-def _of(node: exp.Expr, given: Sequence[exp.Expr], text: SqlText) -> list[list[exp.Expr]]:
+def _of(node: exp.Expr, meant: Meant) -> list[list[exp.Expr]]:
     """The groupings of one part of `group by`."""
     if isinstance(node, exp.GroupingSets):
-        return [grouping for part in node.expressions for grouping in _of(part, given, text)]
+        return [grouping for part in node.expressions for grouping in _of(part, meant)]
     if isinstance(node, exp.Rollup | exp.Cube):
-        parts = [_of(part, given, text)[0] for part in node.expressions]
+        parts = [_of(part, meant)[0] for part in node.expressions]
         sizes = range(len(parts), -1, -1)
         if isinstance(node, exp.Rollup):
             return [[one for part in parts[:size] for one in part] for size in sizes]
         return [[one for part in chosen for one in part] for size in sizes for chosen in combinations(parts, size)]
     if isinstance(node, exp.Tuple):
-        return [[one for part in node.expressions for one in _of(part, given, text)[0]]]
+        return [[one for part in node.expressions for one in _of(part, meant)[0]]]
     if isinstance(node, exp.Paren):
-        return _of(node.this, given, text)
-    position = position_of(node, len(given), text)
-    return [[node if position is None else given[position].copy()]]
+        return _of(node.this, meant)
+    return [[meant(node)]]
 
 
 def _is_by_nothing(query: exp.Expr, group: exp.Group) -> bool:

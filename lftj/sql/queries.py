@@ -25,6 +25,7 @@ from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.branches import MOST, TooManyWays
 from lftj.sql.catalogue import Catalogue, unlike
 from lftj.sql.computed_columns import computed_apart
+from lftj.sql.from_clause import add_from
 from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads, or_null
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
@@ -76,7 +77,7 @@ class Queries:
 
     def view(self, query: exp.Expr, named: Sequence[str], ordered: bool) -> View:
         """The whole query as a view."""
-        query = self.plain(query)
+        query = self.plain(query, None)
         order = ordering_of(query, self.text)
         if order.nodes and not ordered:
             self._check(query, None)
@@ -162,7 +163,7 @@ class Queries:
 
     def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
-        inner = self.plain(query)
+        inner = self.plain(query, around)
         if isinstance(inner, exp.Select) and not limited(inner):
             if inner.args.get("order") is not None or not all(map(_is_plain, inner.expressions)):
                 self._check(inner, around)
@@ -215,14 +216,26 @@ class Queries:
         """Where a predicate over a subquery is true or, if not `truth`, false."""
         return predicate(scope, node, truth)
 
-    def plain(self, query: exp.Expr) -> exp.Expr:
+    def plain(self, query: exp.Expr, around: Outside | None) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
-        query = without_parameters(unwrapped(query))
-        return without_grouping_sets(without_distinct_on(query, self.text), self.text)
+        query = without_distinct_on(without_parameters(unwrapped(query)), self.text)
+
+        def has_column(node: exp.Column) -> bool:
+            return self._has_column(query, node, around)
+
+        return without_grouping_sets(query, self.text, has_column)
+
+    def _has_column(self, select: exp.Expr, node: exp.Column, around: Outside | None) -> bool:
+        """Whether a table of `from` has a column that is named alone."""
+        other = self._apart()
+        scope = QueryScope(other, around and around.apart(other))
+        with other.knowing(select, scope.around):
+            add_from(scope, select)
+        return scope.own(node) is not None
 
     def _subquery(self, query: exp.Expr, around: Outside | None) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
-        query = self.plain(query)
+        query = self.plain(query, around)
         if limited(query):
             return with_given_order(query, self.text)
         if query.args.get("order") is not None:
@@ -233,9 +246,7 @@ class Queries:
         """Refuse mistakes in what no rule reads: what a query of `exists` gives out, an order without `limit`."""
         if not self._checks:
             return
-        other = Queries(self.catalogue, self.heads.view, self.text)
-        other._common, other._checks = self._common, False
-        other.heads.nullable, other.heads.recursive = dict(self.heads.nullable), self.heads.recursive
+        other = self._apart()
         try:
             outside = around and around.apart(other)
             with other.knowing(query, outside):
@@ -245,6 +256,13 @@ class Queries:
         except ProgramError as error:
             if not is_unsupported(error):
                 raise
+
+    def _apart(self) -> Queries:
+        """Another translation, of a query whose rules nobody reads."""
+        other = Queries(self.catalogue, self.heads.view, self.text)
+        other._common, other._checks = self._common, False
+        other.heads.nullable, other.heads.recursive = dict(self.heads.nullable), self.heads.recursive
+        return other
 
     def _first(self, query: exp.Expr, around: Outside | None) -> Derived:
         """The head with the first rows of a query that asks for some of its rows only."""

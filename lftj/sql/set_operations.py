@@ -51,7 +51,7 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
 
 def operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[SelectBlock]:
     """The blocks of a union; of a union of unions of the same kind all of them."""
-    inner = queries.plain(node)  # with the limit behind its parentheses
+    inner = queries.plain(node, around)  # with the limit behind its parentheses
     same = bool(inner.args.get("distinct")) == each_once
     if (
         isinstance(inner, exp.Union)

@@ -322,7 +322,7 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     cases = [case_of(variable, column, c) for c in positive(scope, derived, [variable])]
     if every:
         return cases
-    inner = scope.queries.plain(query)
+    inner = scope.queries.plain(query, scope)
     type_ = "" if column.untyped else column.type
     nothing = [null_case((), type_)]
     grouped = isinstance(inner, exp.Select) and is_grouped(inner) and not has_windows(inner)

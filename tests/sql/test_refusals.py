@@ -15,6 +15,7 @@ TABLE = "create table t (a int, b text, d date); insert into t values (1, 'x', '
 TABLE += "create table money (m decimal(9,2)); insert into money values (1.5)"
 OUTER = "not supported yet: `{}` over columns of the query around only"
 OF_WITH = "not supported yet: `{}` of the query around, in `w` of `with`"
+CONSTANT = "not supported yet: a constant in one of several groupings"
 CHAINED = "a comparison of a comparison without parentheses"
 # a statement, with « and » around what is marked; what is said
 CASES = [
@@ -82,6 +83,8 @@ CASES = [
     ("select «sum(a) over (order by a rows 1») from t", "`1` as the end of a frame"),
     ("select a, b from t group by all, «b»", "`group by all` with something else"),
     ("select a, b from t order by «a», all", "`order by all` with something else"),
+    ("select 1 as k, count(*) from t group by rollup («k»)", CONSTANT),
+    ("select b, null as k, max(a) from t group by cube (b, «2»)", CONSTANT),
     # one name for several columns
     ("select x.a, y.a from t x join t y on x.b = y.b order by «a»", "ambiguous column `a`"),
     ("select * from t x join t y on x.b = y.b order by «b» limit 1", "ambiguous column `b`"),

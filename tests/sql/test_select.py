@@ -52,6 +52,14 @@ SELECTS = [
     "select a > 1 as z, grouping(a > 1) as g, count(*) as m from u group by rollup (a > 1)",
     "select a is null as z, count(*) as m from u group by cube (a is null, b = 'x' or a > 2)",
     "select count(*) as m from u group by grouping sets (a between 1 and 2, (b, not a > 1), rollup (a in (1, 2), b))",
+    # Names that the select gives, and a column of the name before them.
+    "select a + 1 as z, upper(b) as y, count(*) as c, grouping(z, Y) as g from u group by cube (z, y)",
+    "select a as x, b as y, sum(n) as s from u group by grouping sets ((x, y), (y), ()) having sum(n) > 0",
+    "select a + n as b, b as c, count(*) from u group by rollup (b, a, n)",
+    "select coalesce(null, 3) as k, (select max(id) from t) as m, count(*) from u group by rollup (k, m)",
+    "select q.z, (select count(*) from (select a as w, count(*) from t where t.a = q.z group by rollup (w)) r) as n "
+    "from (select a * 2 as z, max(n) as m from u group by rollup (z)) q",
+    "select k, a, count(*) as c from (select 1 as k, a from u) q group by rollup (k, a)",
     # Columns of one name, of two tables.
     "select t.a as x, u.a as y, count(*) as c from t join u on t.b = u.b group by rollup (t.a, u.a)",
     "select grouping(t.a) as g, grouping(u.a), count(*) from t left join u on t.b = u.b group by cube (t.a, u.a)",
