@@ -39,8 +39,8 @@ class LftjSql(DuckDB):
 
         All aggregates have a place, `current_date`, intervals, and the field of `extract`. Functions say how many
         `arguments` are written, of which sqlglot drops some without a word. Several groupings may be by conditions, and
-        `in` and `all` over `values`. A join tells whether it is a `word` or a comma, and a query of `with` whether it
-        has an `as`. Behind the table of `insert` stands what DuckDB knows, and not `set a = 1`.
+        `in` and `all` over `values`. A join tells whether it is a `word` or a comma, a query of `with` whether it has
+        an `as`, and `insert` whether `into` is there. Behind its table stands what DuckDB knows, and not `set`.
         """
 
         def _parse_function_call(
@@ -66,6 +66,13 @@ class LftjSql(DuckDB):
             found = super()._parse_cte()
             if isinstance(found, exp.CTE):
                 found.meta["as"] = _has_as(self._tokens, begin)
+            return found
+
+        def _parse_insert(self) -> exp.Insert | exp.MultitableInserts:
+            begin = self._index + 2 * (self._curr.token_type == TokenType.OR)
+            found = super()._parse_insert()
+            kinds = [token.token_type for token in self._tokens[begin : begin + 2]]
+            found.meta["into"] = kinds[:1] == [TokenType.INTO] and kinds[1:] != [TokenType.TABLE]
             return found
 
         def _parse_insert_table(self) -> exp.Expr | None:

@@ -30,6 +30,9 @@ def check_complete(statement: exp.Expr, source: SqlText) -> None:
 
 
 def _insert(node: exp.Expr, source: SqlText) -> None:
+    if not node.meta.get("into", True) and not node.args.get("overwrite"):
+        why, remedy = "the name of the table stands behind `insert into`", "write `insert into`"
+        raise source.error("`insert` without `into` and a name", node.this, why=why, remedy=remedy)
     if node.args.get("expression") is None and not node.args.get("default"):
         raise source.error(
             "`insert` without rows",
@@ -196,10 +199,10 @@ def _between(node: exp.Expr, source: SqlText) -> None:
 
 
 def _schema(node: exp.Expr, source: SqlText) -> None:
-    """Refuse a list of columns of `insert` or `create view` that says more than their names."""
+    """Refuse a list of columns of `insert`, or of what is created as a query, that says more than their names."""
     around = node.parent
-    of_view = isinstance(around, exp.Create) and around.args.get("kind") == "VIEW"
-    if not (of_view or isinstance(around, exp.Insert)):
+    of_query = isinstance(around, exp.Create) and around.args.get("expression") is not None
+    if not (of_query or isinstance(around, exp.Insert)):
         return
     more = next((item for item in node.expressions if not isinstance(item, exp.Identifier)), None)
     if more is not None:

@@ -121,7 +121,8 @@ def _number(node: exp.Expr | None, text: SqlText) -> int | None:
         return None
     found = written(node)
     if found is None:
-        raise text.unsupported(f"`{node.sql('duckdb')}`", node, "write a number")
+        remedy = "write `limit` and a number" if isinstance(node, exp.Fetch) else "write a number"
+        raise text.unsupported(f"`{node.sql('duckdb')}`", node, remedy)
     return found
 
 

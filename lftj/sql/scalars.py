@@ -18,7 +18,6 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import BOOL, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED, decimal_of, scale_of
 from lftj.sql.cases import (
     FALSE,
@@ -42,7 +41,7 @@ from lftj.sql.first_hits import FirstHits
 from lftj.sql.places import as_duckdb
 from lftj.sql.predicates import compare, is_predicate
 from lftj.sql.scope import Case, Conjunction
-from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock, name_of
+from lftj.sql.sql_functions import FUNCTIONS, anonymous, clock, name_of
 from lftj.sql.sql_intervals import interval_value, of_times, with_interval
 from lftj.sql.whole_numbers import OPERATIONS, negated
 from lftj.values.decimal_type import DIGITS
@@ -92,8 +91,7 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
             remedy="put the condition into `having`, or compute it in a subquery",
         )
     if isinstance(node, exp.Func):
-        name = name_of(node, source)
-        return source.unsupported(f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite it with others"))
+        return source.unsupported(f"the function `{name_of(node, source)}`", node, "rewrite it with others")
     if isinstance(node, exp.Window):
         remedy = "give it out in a subquery of `from`"
         return source.unsupported("a window function in this place", node, remedy)

@@ -32,10 +32,10 @@ _WORDS = re.findall(
     r"\w+",
     """
     all and any as asc begin between by case cast check column conflict create cross current default delete desc
-    distinct do drop else end escape except exists explain false fetch filter first foreign from full group having
-    if ilike in inner insert intersect interval into is join key last lateral left like limit materialized natural
-    not nothing null nulls offset on or order outer primary recursive references replace right rollback select set
-    some table temporary then true truncate union unique update using values view when where with
+    distinct do drop else end escape except execute exists explain false fetch filter first foreign from full group
+    having if ilike in inner insert intersect interval into is join key last lateral left like limit materialized
+    natural not nothing null nulls offset on or order outer primary recursive references replace right rollback
+    select set some table temporary then true truncate union unique update using values view when where with
     """,
 )
 # What stands behind a word wherever it begins a clause.
@@ -197,21 +197,12 @@ def _lacking(source: SqlText, tokens: Sequence[Token], at: int) -> ProgramError 
         why, remedy = "nothing says what parts the rows", "name columns, or leave it out"
     elif kind == TokenType.ALIAS and (ends or ahead[0] == TokenType.NUMBER or joins) and ahead[:1] != [TokenType.FROM]:
         why, remedy = "a name stands behind it", "write the name, or leave it out"
-    elif kind == TokenType.INSERT and before in (None, TokenType.R_PAREN) and not _names_table(tokens, at + 1):
-        why, remedy = "behind it stands `into` and the name of a table", "write `insert into`"
     elif kind == TokenType.ALIAS and before in _NO_ITEM:
         why, remedy = "what is to have the name is missing before it", "write the value"
     elif [kind, *ahead[:1]] == [TokenType.DISTINCT, TokenType.ON] and ahead[1:] != [TokenType.L_PAREN]:
         why, remedy = "`on` has its columns in parentheses", "write `distinct on (a, ...)`"
     word = " ".join(tokens[at].text.lower().split())
     return refused(f"syntax error at `{word}`", span_of(source, tokens[at]), why, remedy) if why else None
-
-
-def _names_table(tokens: Sequence[Token], at: int) -> bool:
-    """Whether `into` and a name stand here, maybe after `or` and a word; or `overwrite`, refused by its name."""
-    kinds = [token.token_type for token in tokens[at : at + 4]]
-    into = kinds[2 if kinds[:1] == [TokenType.OR] else 0 :]
-    return kinds[:1] == [TokenType.OVERWRITE] or (into[:1] == [TokenType.INTO] and into[1:2] != [TokenType.TABLE])
 
 
 def too_many_arguments(name: str, most: int, given: int) -> dict[str, str]:

@@ -129,6 +129,7 @@ def _column(made: TableDefinition, item: exp.ColumnDef, source: SqlText) -> None
         elif isinstance(kind, exp.DefaultColumnConstraint):
             made.defaults[item.name] = kind.this
         elif isinstance(kind, exp.UniqueColumnConstraint):
+            _check_unique(kind, place, source)
             made.constraints.append(TableConstraint(UNIQUE, place, constraint.name, (item.name,)))
         elif isinstance(kind, exp.CheckColumnConstraint):
             made.constraints.append(TableConstraint(CHECK, kind.this, constraint.name, condition=kind.this))
@@ -161,6 +162,7 @@ def _of_table(made: TableDefinition, item: exp.Expr, name: str, source: SqlText)
             raise _two_keys(made.name, item, source)
         made.key = [part.name for part in item.expressions]
     elif isinstance(item, exp.UniqueColumnConstraint):
+        _check_unique(item, item, source)
         columns = tuple(part.name for part in item.this.expressions)
         made.constraints.append(TableConstraint(UNIQUE, item, name, columns))
     elif isinstance(item, exp.CheckColumnConstraint):
@@ -170,6 +172,13 @@ def _of_table(made: TableDefinition, item: exp.Expr, name: str, source: SqlText)
         made.constraints.append(_foreign(columns, item.args["reference"], name, source))
     else:
         raise _refused(item, item, source)
+
+
+def _check_unique(unique: exp.UniqueColumnConstraint, place: exp.Expr, source: SqlText) -> None:
+    if any(part for name, part in unique.args.items() if name != "this"):
+        why = "null is like nothing, so that several rows may have it"
+        remedy = "write `unique` alone, and `not null` where there is to be no null"
+        raise source.error("`unique` with something behind it", place, why=why, remedy=remedy)
 
 
 def _foreign(columns: tuple[str, ...], reference: exp.Reference, name: str, source: SqlText) -> TableConstraint:
@@ -185,6 +194,8 @@ def _foreign(columns: tuple[str, ...], reference: exp.Reference, name: str, sour
 
 def _refused(place: exp.Expr, kind: exp.Expr | None, source: SqlText) -> ProgramError:
     named = next((words for type, words in _REFUSED.items() if isinstance(kind, type)), "")
+    if kind is not None and kind.args.get("expression") is not None:
+        named = "generated columns"
     return source.unsupported(
         named or f"`{'' if kind is None else kind.sql('duckdb').lower()}` in a table", place, "leave it out"
     )

@@ -117,10 +117,10 @@ PARTS = {
     "select 1 is ! null": "1:13: error: syntax error at `!`",
     "delete from t where a ! in (1)": "1:23: error: syntax error at `!`",
     "select !true": "1:8: error: syntax error at `!`",
-    "insert t values (7, 1, 'x', null)": "1:1: error: syntax error at `insert`",
-    "insert or ignore t (id, a) values (7, 1)": "1:1: error: syntax error at `insert`",
-    "with w as (select 7 as a) insert t (id) select a from w": "1:27: error: syntax error at `insert`",
-    "insert into table t (id, a) values (7, 1)": "1:1: error: syntax error at `insert`",
+    "insert t values (7, 1, 'x', null)": "1:8: error: `insert` without `into` and a name",
+    "insert or ignore t (id, a) values (7, 1)": "1:18: error: `insert` without `into` and a name",
+    "with w as (select 7 as a) insert t (id) select a from w": "1:34: error: `insert` without `into` and a name",
+    "insert into table t (id, a) values (7, 1)": "1:19: error: `insert` without `into` and a name",
     "insert into t set id = 7, a = 1": "1:15: error: syntax error at `set`",
     "insert into t (id, a) value (7, 1)": "1:23: error: syntax error at `value`",
     "insert into t replace using (id) values (7, 1, 'x', null)": "1:15: error: syntax error at `replace`",
@@ -131,6 +131,10 @@ PARTS = {
     "with recursive w(a) using key (a) as (select 1 union select a from w) select a from w": "`using key` in `with",
     "with recursive w(a) as (select 1 union select a from w) cycle a set c using p select a from w": "error: not sup"
     "ported yet: `search` or `cycle` behind `with`",
+    "create table q (a int, b text not null) as select 1, 'x'": "1:17: error: a list of columns with more than names",
+    "create table q (a int unique nulls not distinct)": "1:17: error: `unique` with something behind it",
+    "create table q (a int, unique nulls not distinct (a))": "error: `unique` with something behind it",
+    "create table q (a int, b int generated always as (a + 1))": "error: not supported yet: generated columns",
     "insert or into t (id, a) values (7, 1)": "1:11: error: syntax error at `into`",
     "insert into t (id, a) values (7, 1) on conflict (id) update set a = 1": "1:54: error: syntax error: `update` w",
     "insert into t (id, a) values (7, 1) on conflict update set a = 1": "1:49: error: syntax error: `update` w",
@@ -168,6 +172,7 @@ WORDS = {
     "create table u (a int);\nEND": "2:1: error: `end` is not a statement of lftj",
     "abort": "1:1: error: `abort` is not a statement of lftj",
     "lock table t": "1:1: error: `lock` is not a statement of lftj",
+    "execute q(1)": "1:1: error: not supported yet: `execute`",
     "summarize t": "1:1: error: not supported yet: `summarize`",
     "show tables": "1:1: error: not supported yet: `show`",
     "vacuum": "1:1: error: not supported yet: `vacuum`",
@@ -178,6 +183,20 @@ WORDS = {
 def test_what_is_not_supported_is_called_as_it_is_written(sql: str) -> None:
     """Messages had the parser's names: `group_concat`, `logical_and`, `rownumber`, `alias`."""
     assert WORDS[sql] in _refusal(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "remedy"),
+    [
+        ("select strftime(d, '%Y') from t", "do: rewrite it with others"),
+        ("select last_day(d) from t", "do: rewrite it with others"),
+        ("select a from t fetch first 2 rows only", "do: write `limit` and a number"),
+        ("execute q(1)", "do: call `db.sql(text, name=value)`, with `$name` in the text"),
+    ],
+)
+def test_the_remedy_is_about_what_is_written(sql: str, remedy: str) -> None:
+    """It was `trim` instead of `strftime`, and `select` instead of `execute`."""
+    assert _refusal(sql).endswith(remedy)
 
 
 @pytest.mark.parametrize("sql", WHOLE)
