@@ -88,7 +88,11 @@ def _subquery(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
         return of.scope.subquery(node, wanted)
     if isinstance(node, exp.Exists):
         return []
-    return products([_neither(of.scope.subquery(node, True)), _neither(of.scope.subquery(node, False))])
+    found: list[Conjunction] = []
+    for literals, part in of.scope.by_case(node):
+        neither = [_neither(of.scope.subquery(part, wanted)) for wanted in (True, False)]
+        found += products([[literals], *neither])
+    return found
 
 
 def _neither(alternatives: Sequence[Conjunction]) -> list[Conjunction]:

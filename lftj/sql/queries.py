@@ -37,7 +37,7 @@ from lftj.sql.scope import Case, Conjunction
 from lftj.sql.select import block_of
 from lftj.sql.select_block import SelectBlock, rows_of
 from lftj.sql.set_operations import set_operation
-from lftj.sql.subqueries import predicate, scalar
+from lftj.sql.subqueries import by_case, predicate, scalar
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable, clauses_of, knowing
@@ -215,6 +215,10 @@ class Queries:
     def predicate(self, scope: QueryScope, node: exp.Expr, truth: bool) -> list[Conjunction]:
         """Where a predicate over a subquery is true or, if not `truth`, false."""
         return predicate(scope, node, truth)
+
+    def by_case(self, scope: QueryScope, node: exp.Expr) -> list[tuple[Conjunction, exp.Expr]]:
+        """A predicate over a subquery for each case of the value that it compares, and where that is the value."""
+        return by_case(scope, node)
 
     def plain(self, query: exp.Expr, around: Outside | None) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""

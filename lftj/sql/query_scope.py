@@ -293,6 +293,10 @@ class QueryScope:
         """Where a predicate over a subquery is true or, if not `truth`, false."""
         return self.queries.predicate(self, node, truth)
 
+    def by_case(self, node: exp.Expr) -> list[tuple[Conjunction, exp.Expr]]:
+        """A predicate over a subquery for each case of the value that it compares, and where that is the value."""
+        return self.queries.by_case(self, node)
+
     # Rules
 
     def closed(self, branch: Branch, terms: Iterable[ast.Term]) -> Branch:

@@ -73,3 +73,6 @@ class SqlScope(Protocol):
         `node` is the whole predicate: exp.Exists, exp.In with a query, or a comparison with exp.Any or exp.All. The
         alternatives exclude one another.
         """
+
+    def by_case(self, node: exp.Expr) -> list[tuple[Conjunction, exp.Expr]]:
+        """A predicate over a subquery for each case of the value that it compares, and where that is the value."""

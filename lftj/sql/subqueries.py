@@ -75,6 +75,21 @@ def predicate(scope: QueryScope, node: exp.Expr, truth: bool) -> list[Conjunctio
     return _all(scope, left, op, query) if every else _any(scope, left, op, query)
 
 
+def by_case(scope: QueryScope, node: exp.Expr) -> list[tuple[Conjunction, exp.Expr]]:
+    """A predicate over a subquery for each case of the value that it compares, and where that is the value."""
+    name = "expression" if isinstance(node.this, exp.Any | exp.All) else "this"
+    left = node.args[name]
+    cases = [] if isinstance(left, exp.Tuple) else value(left, scope)
+    if len(cases) < 2:
+        return [((), node)]
+    found = []
+    for case in cases:
+        part = in_place_of(node, node.copy())
+        part.set(name, scope.placeholder([replace(case, literals=())], left))
+        found.append((case.literals, part))
+    return found
+
+
 def _some(derived: Derived) -> list[ast.Term]:
     return [ast.Wildcard()] * (len(derived.columns) + derived.rows.bag)
 

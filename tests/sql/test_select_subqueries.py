@@ -52,6 +52,11 @@ SUBQUERIES = [
     "select sum(n) as s from u where a in (select a from u where b = 'x')",
     "select count(*) as s from u group by a having max(case when null then n end) = 1",
     "select sum(a) filter (where (a, b) in (select a, 'x' from u)) as s, count(*) as m from u",
+    # a value of several cases against a subquery: where it is unknown was a rule of more than 1024 alternatives
+    "select n, (case b when 'x' then a when 'y' then n else 3 end) in (select a from t where t.b = u.b) as i from u",
+    "select case when case b when 'x' then a when 'y' then n else 3 end in (select a from t) then 1 end as c from u",
+    "select n, coalesce(a, n) > all (select a from t where t.b = u.b) as g from u",
+    "select n from u where ((case when a > 1 then n when b = 'x' then 2 end) <= any (select a from t)) is null",
     # the first rows for each value of the query around
     "select id, (select n from u where u.a = t.a order by n desc nulls last, b limit 1) as m from t",
     "select id, (select b from u where u.a = t.a order by n nulls first, b limit 1 offset 1) as m from t",
