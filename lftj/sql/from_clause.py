@@ -22,6 +22,7 @@ from lftj.language.diagnostics import counted, did_you_mean
 from lftj.language.types import NUMBER
 from lftj.sql.branches import renamed
 from lftj.sql.cases import is_null, split
+from lftj.sql.catalogue import unlike
 from lftj.sql.outer_joins import outer_join, side_of
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case, Conjunction
@@ -123,10 +124,10 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
     before = len(scope.sources)
     if isinstance(node, exp.Table):
         add_named(scope, node, columns)
-    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):  # (a join b on ...)
+    elif _has_tables(node):
         if alias is not None:
             raise scope.source.unsupported("a name for a join in parentheses", alias, "write `(select ...) as name`")
-        add_joined(scope, node.this, node.args.get("joins") or ())
+        add_joined(scope, node.this, () if isinstance(node.this, exp.Table) else node.this.args.get("joins") or ())
     elif isinstance(node, exp.Subquery | exp.Values):
         query = node.this if isinstance(node, exp.Subquery) else node
         _add_query(scope, query, node.alias, columns, Beside(scope), node)
@@ -137,6 +138,16 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
     if isinstance(node, exp.Table) and node.args.get("joins"):
         for join in node.args["joins"]:
             _join(scope, join, before)
+
+
+def _has_tables(node: exp.Expr) -> bool:
+    """Whether the parentheses have tables within, `(a join b on ...)`, and no query."""
+    within = node.this
+    if not isinstance(node, exp.Subquery):
+        return False
+    if isinstance(within, exp.Subquery):
+        return bool(within.args.get("joins") or within.args.get("alias")) or _has_tables(within)
+    return isinstance(within, exp.Table)
 
 
 def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> None:
@@ -245,7 +256,7 @@ def merged(
             )
             for case in output.cases
         ]
-        source.columns[called if called not in source.columns else f"{called}:{at}"] = possible(scope, cases)
+        source.columns[unlike(called, source.columns)] = possible(scope, cases)
     return source
 
 

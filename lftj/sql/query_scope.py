@@ -25,6 +25,7 @@ from lftj.language.diagnostics import did_you_mean
 from lftj.language.visitors import nodes
 from lftj.sql.branches import Branch, QueryBody, RowAtom, Way, may_be_null, variables
 from lftj.sql.cases import FEW, is_null, null_case, split
+from lftj.sql.catalogue import unlike
 from lftj.sql.heads import or_null
 from lftj.sql.places import standing_for
 from lftj.sql.scope import Case, Conjunction
@@ -374,7 +375,7 @@ class QueryScope:
         source = FromTable(name, {})
         for at, (variable, column) in enumerate(zip(given, derived.columns, strict=True)):
             called = columns[at] if at < len(columns) else column.name
-            source.columns[_unlike(called, source.columns)] = [case_of(variable, column)]
+            source.columns[unlike(called, source.columns)] = [case_of(variable, column)]
         return source
 
 
@@ -434,13 +435,3 @@ def null_of(case: Case) -> ast.Constant:
 
 def _named(literal: ast.Literal) -> set[str]:
     return {node.name for node in nodes((literal,)) if isinstance(node, ast.Variable)}
-
-
-def _unlike(name: str, names: Iterable[str]) -> str:
-    """A name that is not among others: as it is, or with a number."""
-    made, number = name, 0
-    taken = set(names)
-    while made in taken:
-        number += 1
-        made = f"{name}:{number}"
-    return made

@@ -99,6 +99,27 @@ COMMAS = [
     "select id, (select count(*) from (select 1 as a) v, u join w on k = n where u.a = t.a) as c from t",
     "select id, (select count(k) from (select 1 as n) v, u left join w on k = n where u.a = t.a) as c from t",
 ]
+# Several columns of one name in a subquery.
+REPEATED = [
+    "select * from (select t.a, u.a, t.b, u.b from t join u on id = n) q",
+    "select a_1, q.b_1, q.a from (select t.a, u.a, t.b, u.b from t join u on id = n) q",
+    "with q as (select * from t left join u on id = n) select id, a_1, b_1 from q where a_1 > 0 or b = b_1",
+    "with q as (select * from t left join u on id = n) select * exclude (b_1, c) from q",
+    "select * from (select distinct t.b, u.b, t.b as b_1, 1 as b from t, u) q",
+    "select a_1, count(*) as c from (select t.a, u.a from t, u union all select 1, 2) q group by a_1",
+    "select q.a_1 from (select t.a, u.a from t, u order by all limit 3) q",
+    "select q.n from (select t.a, u.a, u.n from t, u) q(a_1) join w on k = q.a and q.a_1 = k",
+]
+# Joins in parentheses that begin with a subquery, or with parentheses.
+NESTED = [
+    "select * from ((select id, a from t) q join u on q.a = u.a)",
+    "select q.id, k from ((select id, a from t) q full join u using (a)) left join w on k = n",
+    "select * from w left join ((select a as k from t) q right join u on q.k = u.a) using (k)",
+    "select * from w, ((select a as k from t) q full join u on q.k = u.a)",
+    "select * from (((t join u using (a)) left join w on k = n))",
+    "select q.id from ((select * from t) q join ((select * from u) r join w on k = n) on q.a = r.a)",
+    "select q.id, z.c from ((select * from t) q join lateral (select count(*) as c from u where n > q.a) z on true)",
+]
 # What an aggregate is of no rows, beside one of a query within.
 NO_ROWS = [
     "select id, (select count(*) + (select count(*) from w) from u where u.a = t.a) as k from t",
@@ -113,13 +134,19 @@ NO_ROWS = [
 ]
 
 
-@pytest.mark.parametrize("sql", [*LATERAL, *STARS, *COMMAS, *NO_ROWS])
+@pytest.mark.parametrize("sql", [*LATERAL, *STARS, *COMMAS, *REPEATED, *NESTED, *NO_ROWS])
 def test_a_query_has_the_rows_that_duckdb_gives(sql: str) -> None:
     """As a view that is there before the rows and while they change, and asked once."""
     pair = Pair(len(sql))
     pair.follow(sql)
     ours = [tuple(row) for row in pair.db.sql(sql)]
     assert counted(ours, 0) == counted(pair.duck.execute(sql).fetchall(), 0)
+
+
+@pytest.mark.parametrize("sql", REPEATED)
+def test_columns_have_the_names_that_duckdb_gives(sql: str) -> None:
+    pair = Pair()
+    assert list(pair.db.sql(sql).columns) == [column[0] for column in pair.duck.execute(sql).description]
 
 
 TABLES = """create table t (id int primary key, a int); insert into t values (1, 1), (2, null);
