@@ -413,7 +413,7 @@ def _signed(literal: ast.Literal, holds: bool) -> ast.Literal:
 
 
 def _text_test(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
-    """`contains(x, y)`, `starts_with(x, y)`, `ends_with(x, y)`, `regexp_full_match(x, pattern)`."""
+    """`contains(x, y)`, `starts_with(x, y)`, `ends_with(x, y)`."""
 
     def made(values: Sequence[Known]) -> Made:
         text, part = _texts(of, values, node)
@@ -422,9 +422,12 @@ def _text_test(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunctio
         if isinstance(node, exp.StartsWith):
             start = call("substr", SYMBOL, text, ast.Constant(0, NUMBER), call("strlen", NUMBER, part))
             return ast.Comparison("=" if wanted else "!=", start, part)
-        if not isinstance(part, ast.Constant):
-            raise of.scope.source.unsupported("an end of a text that is no constant", node, "write the end out")
-        return _matches(text, ["", str(part.value)], bool(wanted))
+        if isinstance(part, ast.Constant):
+            return _matches(text, ["", str(part.value)], bool(wanted))
+        # What is left before the end, and the end, are the text; before one that is too long all of the text is left.
+        before = call("-", NUMBER, call("strlen", NUMBER, text), call("strlen", NUMBER, part))
+        whole = call("cat", SYMBOL, call("substr", SYMBOL, text, ast.Constant(0, NUMBER), before), part)
+        return ast.Comparison("=" if wanted else "!=", whole, text)
 
     return compare(of, [of.value(node.this), of.value(node.expression)], made, wanted)
 

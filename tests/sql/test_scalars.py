@@ -81,6 +81,7 @@ s ilike 'PRO%'; w ilike 'promo%'; s not ilike '%A%'; w like 'a%c'; s like '%'; s
 w like 'a%' escape null; s ilike 'AxB%' escape 'X'
 w like null; w like '%%e%%'; w like 'a%b%c'; w not like '%special%requests%'; not s like 'a%'; 'abc' like 'a%'
 w like '%.%'; w like 'a.c'; s || w like '%c'; starts_with(w, 'gr'); contains(w, 'e'); starts_with(w, s)
+ends_with(w, 'n'); ends_with(w, s); ends_with(w, right(w, 2)); not ends_with(s, w); ends_with('green', s)
 contains(w, s); suffix(w, 'c'); prefix(w, 'PR'); (i > 0 and d > 0) or (i > 0 and s = 'abc'); not (i > 0 or d > 1)
 not (i > 0 and b); (i > 0 or b) and (d > 0 or s = 'x'); not (b is null or i in (1, 2)); (i, j) = (5, 2)
 (i, j) in ((5, 2), (-3, 2)); (i, j) <> (5, 2); (i, j) not in ((5, 2)); i > 0 and null; i > 0 or null; not null
