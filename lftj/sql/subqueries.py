@@ -25,6 +25,7 @@ from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import Known, is_null, not_null, null_case, products
 from lftj.sql.conversions import alike, common
 from lftj.sql.grouping import is_grouped, own_nodes
+from lftj.sql.limits import limited
 from lftj.sql.ordering import ordering_of
 from lftj.sql.places import in_place_of
 from lftj.sql.query_scope import Derived, QueryScope, case_of
@@ -323,7 +324,22 @@ def scalar(scope: QueryScope, node: exp.Expr) -> list[Case]:
     return found
 
 
+def _without_having(query: exp.Expr) -> exp.Expr:
+    """A query of one group and one value, whose `having` says where there is none: as `case when ... then ... end`."""
+    if not isinstance(query, exp.Select) or limited(query) or query.args.get("group") is not None:
+        return query
+    having = query.args.get("having")
+    if having is None or len(query.expressions) != 1:
+        return query
+    made = query.copy()
+    value = exp.Case(ifs=[exp.If(this=having.this.copy(), true=made.expressions[0].unalias())])
+    made.set("expressions", [value])
+    made.set("having", None)
+    return made if is_grouped(made) else query  # of constants there would be a value for each row
+
+
 def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
+    query = _without_having(scope.queries.plain(query, scope))
     derived, every = scope.queries.scalar(query, scope)
     if len(derived.columns) != 1:
         raise scope.source.error(
@@ -337,16 +353,16 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     cases = [case_of(variable, column, c) for c in positive(scope, derived, [variable])]
     if every:
         return cases
-    inner = scope.queries.plain(query, scope)
     type_ = "" if column.untyped else column.type
     nothing = [null_case((), type_)]
-    grouped = isinstance(inner, exp.Select) and is_grouped(inner) and not has_windows(inner)
-    if grouped and inner.args.get("group") is None:
-        if derived.parameters and inner.args.get("having") is not None:
-            raise scope.source.unsupported("`having` without `group by` in such a subquery", inner.args["having"])
-        order = ordering_of(inner, scope.source)
-        if inner.args.get("having") is None and order.limit != 0 and not order.offset:
-            nothing = value(_of_no_rows(inner.expressions[0]), scope)
+    grouped = isinstance(query, exp.Select) and is_grouped(query) and not has_windows(query)
+    if grouped and query.args.get("group") is None:
+        if derived.parameters and query.args.get("having") is not None:
+            what = "`having` without `group by` in such a subquery"
+            raise scope.source.unsupported(what, query.args["having"], "write `case when ... then ... end`")
+        order = ordering_of(query, scope.source)
+        if query.args.get("having") is None and order.limit != 0 and not order.offset:
+            nothing = value(_of_no_rows(query.expressions[0]), scope)
     for conjunction in negative(scope, derived):
         cases += [
             Case((*conjunction, *case.literals), case.term, case.type or type_, case.nullable) for case in nothing

@@ -57,6 +57,12 @@ SUBQUERIES = [
     "select case when case b when 'x' then a when 'y' then n else 3 end in (select a from t) then 1 end as c from u",
     "select n, coalesce(a, n) > all (select a from t where t.b = u.b) as g from u",
     "select n from u where ((case when a > 1 then n when b = 'x' then 2 end) <= any (select a from t)) is null",
+    # one group that `having` may leave out
+    "select id, (select max(n) from u where u.a = t.a having count(*) > 1) as m from t",
+    "select id, (select count(*) from u where u.a = t.a having count(*) = 0) as m from t",
+    "select id, coalesce((select sum(n) from u where u.a = t.a having min(n) > t.id), -1) as m from t",
+    "select id from t where (select max(n) from u where u.a = t.a having sum(n) > 0) > id",
+    "select id, (select 7 from u having count(*) > 1) as m from t",
     # the first rows for each value of the query around
     "select id, (select n from u where u.a = t.a order by n desc nulls last, b limit 1) as m from t",
     "select id, (select b from u where u.a = t.a order by n nulls first, b limit 1 offset 1) as m from t",
