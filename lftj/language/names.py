@@ -300,7 +300,7 @@ def _primary_key(item: ast.Declaration, types: list[str | None], findings: Findi
     columns = [attribute.name for attribute in item.attributes]
     listed = written[written.index("(") + 1 : written.rindex(")")].split(",")
     # What SQL names may have blanks.
-    named = [name for part in listed for name in ([part.strip()] if part.strip() in columns else part.split())]
+    named = [name for part in listed for name in ([part.strip(" ")] if part.strip(" ") in columns else part.split())]
     wrong, why = "", ""
     if item.functional:
         wrong, why = "a functional predicate", "its key is all columns but the last"

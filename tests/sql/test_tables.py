@@ -84,8 +84,8 @@ def test_names_of_unsigned_types_that_say_how_many_bits_they_have(other: str, na
 
 def test_a_key_of_columns_with_blanks_in_their_names() -> None:
     db = lftj.Database()
-    db.sql('create table t ("A (b)" int, c int, "d  e" int, primary key ("d  e", "A (b)"))')
-    db.sql('insert into t values (1, 2, 3); insert into t values (4, 5, 3) on conflict ("d  e", "A (b)") do nothing')
+    db.sql('create table t ("A (b)" int, c int, "d  e\t" int, primary key ("d  e\t", "A (b)"))')
+    db.sql('insert into t values (1, 2, 3); insert into t values (4, 5, 3) on conflict ("d  e\t", "A (b)") do nothing')
     with pytest.raises(KeyConflictError):
         db.sql("insert into t values (1, 9, 3)")
     assert list(db["t"]) == [(1, 2, 3), (4, 5, 3)]
