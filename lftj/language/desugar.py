@@ -24,7 +24,7 @@ from lftj.language.diagnostics import Findings
 from lftj.language.functional import Lookups
 from lftj.language.internal_relations import GROUPS, InternalRelations, InternalRule
 from lftj.language.min_max import extreme_of
-from lftj.language.normal_form import LIMIT, Conjunction, conjunctions
+from lftj.language.normal_form import TOO_MANY, Conjunction, conjunctions
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.visitors import Literals, Node, all_names, lets_null_match, open_variables
 
@@ -144,13 +144,11 @@ class Desugaring:
         """The alternatives of a body; None, and a finding, if there are too many. `braces`: of an aggregate."""
         bodies = conjunctions(body, outside, braces=braces)
         if bodies is None:
-            what = f"a rule with more than {LIMIT} alternatives"
-            remedy = "give parts of the body their own rules"
             self.findings.error(
-                what,
+                TOO_MANY,
                 self.rule.span,
                 why="every alternative is evaluated as a rule of its own",
-                remedy=remedy,
+                remedy="give parts of the body their own rules",
                 predicate=self.rule.heads[0].name,
             )
             self.failed = True

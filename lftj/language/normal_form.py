@@ -33,6 +33,7 @@ from lftj.language.functors import NEGATED
 from lftj.language.visitors import Literals, Node, lets_null_match, nodes, open_variables, parts
 
 LIMIT = 1024  # alternatives of one rule; a rule with ten binary disjunctions in a row reaches it
+TOO_MANY = f"a rule with more than {LIMIT} alternatives"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.errors import ProgramError
 from lftj.language.diagnostics import TooDeepError
+from lftj.language.normal_form import LIMIT, TOO_MANY
 from lftj.sql.dialect import CLOSES, OPENS, LftjSql
 from lftj.sql.places import SqlText
 from lftj.sql.syntax_errors import refused, span_of
@@ -71,11 +72,23 @@ def too_deep(source: SqlText, tokens: Sequence[Token]) -> ProgramError:
 
 @contextmanager
 def placed(source: SqlText, node: exp.Expr) -> Iterator[None]:
-    """Name the place in a statement, or in a query, that is too deep to be translated, or whose rules are."""
+    """Name the place in a statement, or in a query, that is too deep to be translated, or whose rules are.
+
+    And the statement or query that a rule has too many alternatives of.
+    """
     try:
         yield
     except (RecursionError, TooDeepError):
         raise too_deep(source, _tokens_of(source, node)) from None
+    except ProgramError as error:
+        if error.what != TOO_MANY:
+            raise
+        raise source.error(
+            f"a condition splits into more than {LIMIT:,} alternatives",
+            node,
+            why="of values of many cases, each way in which it is neither true nor false is one",
+            remedy="compute such values as columns of a view, and ask that",
+        ) from None
 
 
 def _tokens_of(source: SqlText, node: exp.Expr) -> list[Token]:

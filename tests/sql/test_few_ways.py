@@ -214,3 +214,20 @@ def test_a_recursive_step_is_not_taken_apart(few: int) -> None:
         (3, None, 2, 1, 1),
         (4, None, 3, 1, 1),
     ]
+
+
+def test_a_condition_of_too_many_alternatives_is_refused_in_words_of_sql() -> None:
+    """Parts of the body were to have rules of their own, and no place was named."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, b text); create table k (p int, v int)")
+    db.sql("insert into t values (1, 1, 'x'), (2, null, 'y'), (3, 3, null); insert into k values (1, 1), (3, null)")
+    values = "id, case b when 'x' then a when 'y' then id else 7 end as y, case when a > 1 then a end as z from t"
+    met = "y in (select v from k where p = q.z) or z in (select p from k where v = q.y)"
+    asked = f"select id, case when {met} then 1 end as c from"
+    for text in (f"{asked} (select {values}) q", f"create view w as {asked} (select {values}) q"):
+        with pytest.raises(lftj.ProgramError) as refused:
+            db.sql(text)
+        assert refused.value.what == "a condition splits into more than 1,024 alternatives"
+        assert refused.value.where.startswith("<sql>:1:1")
+    db.sql(f"create view q as select {values}")
+    assert list(db.sql(f"{asked} q order by id")) == [(1, None), (2, None), (3, None)]
