@@ -303,12 +303,14 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
         day = time.term if time.type == DATE else _functor("date_of", time.term)
         if unit in ("YEAR", "MONTH"):
             day = _functor(f"{unit.lower()}_start", time.term)
+        elif unit == "QUARTER":
+            before = _functor("*", _functor("-", _FIELDS["QUARTER"](time.term), number(1)), number(3))
+            day = _functor("add_months", _functor("year_start", time.term), before)
         elif unit == "WEEK":
             day = _functor("bucket", day, ast.Constant(dt.timedelta(weeks=1), DURATION))
         elif unit != "DAY":
-            raise of.scope.source.unsupported(
-                f"`date_trunc` to the {unit.lower()}", node, "use year, month, week, day, hour, minute or second"
-            )
+            units = "year, quarter, month, week, day, hour, minute or second"
+            raise of.scope.source.unsupported(f"`date_trunc` to the {unit.lower()}", node, f"use {units}")
         return begun(of, time, _functor("midnight", day))
 
     def begun(of: Translator, time: Known, start: ast.Term) -> Result:
@@ -316,7 +318,7 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
             return start, TIMESTAMP
         return of.cast(Known(time.literals, start, TIMESTAMP), ZONED, node), ZONED
 
-    return applied(of, node, SqlFunction((_TIMES,), start), [node.this])
+    return applied(of, node, SqlFunction((_TIMES,), start, repeats=unit == "QUARTER"), [node.this])
 
 
 def _difference(of: Translator, node: exp.Expr) -> list[Case]:

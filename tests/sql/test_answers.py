@@ -38,7 +38,7 @@ QUERIES = [
     "select cast(a * 1e-7 as text) as x, cast(a * 1e300 as text) as y, a * -1.5e-7 || '!' as z from t",
     # `date_trunc` keeps the zone
     "select date_trunc('hour', z) as h, date_trunc('day', z) as d, date_trunc('year', z) as y, date_trunc('day', ts) "
-    "as n from (select ts, cast(ts as timestamptz) as z from t) q",
+    "as n, date_trunc('quarter', z) as q from (select ts, cast(ts as timestamptz) as z from t) q",
     # means over rows that may repeat, or of several cases
     "select k, avg(iv) as m from span group by k",
     "select avg(iv) as m from span where iv > interval '0' day",

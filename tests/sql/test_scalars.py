@@ -52,6 +52,7 @@ i::varchar; d::varchar; t::varchar; p::varchar; f::varchar; b::varchar; b::int; 
 '1995-01-01'::date; '12'::int; '1.25'::decimal(5,2); i::boolean; null::int; '1995-02-03 10:00:00'::timestamp
 e::double; cast(1.5 as double); (d * 100)::bigint; 'true'::boolean; b::decimal(3,1); ' 12 '::int
 case when w = '12' then w::int end; date_trunc('month', t); date_trunc('year', p); date_trunc('week', u)
+date_trunc('quarter', t); date_trunc('quarter', p); date_trunc('quarter', p + interval '1' month)
 date_trunc('hour', p); date_trunc('day', p); date_diff('day', u, date '2000-01-01'); date_diff('month', t, u)
 date_diff('year', u, t); (' ' || i || ' ')::decimal(9,2); date '2024-01-31'::text; date '2024-01-31'::timestamp
 timestamp '2024-01-31 23:00:00'::date; date '2024-01-31'::timestamp::date::text; int '5'::text || 'x'
