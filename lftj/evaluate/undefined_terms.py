@@ -33,6 +33,7 @@ from lftj.language.clause import Apply, Clause, Value, Var, variables_of
 from lftj.language.functors import CHECKED, MATCH, known_as
 from lftj.language.notation import literal_text
 from lftj.language.null import not_admitted
+from lftj.language.types import SYMBOL
 from lftj.plan.partial_functions import partial_in
 from lftj.program.text_split import computes_text
 
@@ -125,9 +126,12 @@ def _text_error(term: Apply, arguments: list[object], where: str) -> EvaluationE
         function(*arguments)
     except ValueError as error:
         why = str(error)
+    remedy = "bound the arguments in the body"
+    if SYMBOL in kinds:
+        remedy = "exclude such texts in the body, e.g. with `match`"
     return EvaluationError(
         f"a functor of the rule has no value: `{term.op}({shown})`",
         where=where,
         why=f"{why}; nothing was changed",
-        remedy="correct the pattern" if term.op == MATCH else "exclude such texts in the body, e.g. with `match`",
+        remedy="correct the pattern" if term.op == MATCH else remedy,
     )

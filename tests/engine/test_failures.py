@@ -6,6 +6,7 @@ values.
 
 from __future__ import annotations
 
+import datetime as dt
 import signal
 import threading
 import time
@@ -134,6 +135,15 @@ def test_a_text_without_a_value() -> None:
     )
     assert list(db["s"]) == [("12",), ("x1",)]
     assert list(db.query('s(x), match("[0-9]+", x), y = strlen(x)')) == [("12", 2)]
+
+
+def test_a_month_that_no_calendar_has() -> None:
+    """Such texts were to be excluded, and there is none."""
+    db = lftj.Database(".decl d(x:date)\nn(y) :- d(x), y = add_months(x, 1).")
+    db.load("d", [(dt.date(9999, 12, 31),)])
+    with pytest.raises(EvaluationError) as caught:
+        db["n"]
+    assert str(caught.value).endswith("\n  do: bound the arguments in the body")
 
 
 def test_a_count_beyond_int64() -> None:
