@@ -36,11 +36,8 @@ if TYPE_CHECKING:
     from lftj.streams.stream import Stream
 
 LINEAR = ("count", "sum", "mean")
-# Names of columns within an aggregate: no name in an expression begins with a dot.
-# A count that nobody asked for.
-ROWS = "·rows"
-# A value that is counted once, as a code, and which of several counts it is for.
-VALUE, WHICH = "·value", "·which"
+# What the names of columns within an aggregate begin with.
+INNER = "·"
 
 
 @dataclass(frozen=True)
@@ -114,20 +111,25 @@ class Groups:
                     remedy='give streams.count(), streams.sum("x"), mean, min, max or count_distinct',
                 )
         check_names([*self._keys, *aggregates], "give the aggregate another name")
+        inner = INNER
+        while any(name.startswith(inner) for name in (*self._keys, *aggregates)):
+            inner += INNER
         linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
         distinct = {name: a for name, a in aggregates.items() if a.op == "count_distinct"}
         best = {name: a for name, a in aggregates.items() if a.op not in (*LINEAR, "count_distinct")}
         made = None
         if linear or distinct or not best:
-            made = self._totals(linear if linear or distinct else {ROWS: count()}, distinct)
+            made = self._totals(linear if linear or distinct else {f"{inner}rows": count()}, distinct, inner)
         for name, aggregate in best.items():
             part = self._best(name, aggregate)
             made = part if made is None else made._joined(part, list(self._keys), Join)
         assert made is not None
         return made.select(*self._keys, *aggregates)
 
-    def _totals(self, linear: dict[str, GroupAggregate], distinct: dict[str, GroupAggregate]) -> Stream:
+    def _totals(self, linear: dict[str, GroupAggregate], distinct: dict[str, GroupAggregate], inner: str) -> Stream:
         """Counts, sums, means, and counts of different values, in one table.
+
+        `inner`: what no name of a group or of an aggregate begins with.
 
         The rows that it adds up are those of the stream and, of each value that is counted as different, one more:
 
@@ -142,7 +144,7 @@ class Groups:
         for name, aggregate in linear.items():
             if aggregate.of is not None:
                 places[name] = len(wanted)
-                wanted[f"·of {name}"] = aggregate.of
+                wanted[f"{inner}of {name}"] = aggregate.of
         operator, columns = mapped(stream._node.columns, wanted)
         own = len(columns)
         marks: list[tuple[Compare, ...]] = []
@@ -157,7 +159,7 @@ class Groups:
             marks += [()] * of_stream
         assert operator.terms is not None
         terms = operator.terms + (Value(0, "number"),) * len(distinct)
-        marked = (*columns, *(Column(f"·where {i}", "number") for i in range(len(distinct) + len(marks))))
+        marked = (*columns, *(Column(f"{inner}where {i}", "number") for i in range(len(distinct) + len(marks))))
         # What is computed is computed of the rows that count: of the others it need not have a value.
         mark_of = {places[name]: at - len(terms) for name, at in wheres.items() if name in places}
         marked_by = tuple(-1 if isinstance(term, Var) else mark_of.get(i, -1) for i, term in enumerate(terms))
@@ -167,7 +169,7 @@ class Groups:
             operands = Map(operator.names, (), terms, shown, tuple(marks), marked_by)
             parts.append(stream._made(operands, marked))
         if distinct:
-            parts.append(self._different(distinct, columns, len(marks), marked))
+            parts.append(self._different(distinct, columns, len(marks), marked, inner))
         rows = parts[0] if len(parts) == 1 else parts[0]._made(Plus(), marked, parts[1])
         totals, result = [], [*columns[: len(keys)]]
         for name, aggregate in linear.items():
@@ -191,7 +193,7 @@ class Groups:
             result.append(Column(name, "number"))
         for i, mean_ in enumerate(means):
             totals.append(Total(f"count of {mean_.text}", "count", -1, "", mean_.where))
-            result.append(Column(f"{ROWS} {i}", "number"))
+            result.append(Column(f"{inner}rows {i}", "number"))
         needed = (*((len(linear) + without[0],) if of_stream and without else ()), *counts)
         made = Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed)
         return rows._made(made, tuple(result))
@@ -210,28 +212,30 @@ class Groups:
         ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
         return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
 
-    def _different(self, distinct: dict[str, GroupAggregate], columns: Columns, others: int, marked: Columns) -> Stream:
+    def _different(
+        self, distinct: dict[str, GroupAggregate], columns: Columns, others: int, marked: Columns, inner: str
+    ) -> Stream:
         """A row for each different value of each count, as `_totals` adds them up: `others` marks are 0, operands too.
 
         One set of rows (group..., code of the value, which count) holds them all.
         """
         streams, k = [], len(self._keys)
+        value, which = f"{inner}value", f"{inner}which"
         for i, (name, aggregate) in enumerate(distinct.items()):
             assert aggregate.of is not None
             stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
-            operator, own = mapped(
-                stream._node.columns, {**dict.fromkeys(self._keys), VALUE: aggregate.of, WHICH: str(i)}
-            )
+            wanted = {**dict.fromkeys(self._keys), value: aggregate.of, which: str(i)}
+            operator, own = mapped(stream._node.columns, wanted)
             _no_null(name, own[k].type)
             streams.append(stream._made(operator, own))
         first, *more = streams
         # Values of all types are compared as codes, as which alone they are in the set.
-        held = (*first._node.columns[:k], Column(VALUE, "number"), Column(WHICH, "number"))
+        held = (*first._node.columns[:k], Column(value, "number"), Column(which, "number"))
         rows = (first._made(Plus(), held, *more) if more else first).distinct()
         terms: list[Term] = [Var(column.name, column.type) for column in held[:k]]
         # No row of these is one that an operand is for: any code will do for it, of every type.
         terms += [Value(0, "number")] * (len(columns) - k + others)
-        marks = tuple((Compare("=", Var(WHICH, "number"), Value(i, "number")),) for i in range(len(distinct)))
+        marks = tuple((Compare("=", Var(which, "number"), Value(i, "number")),) for i in range(len(distinct)))
         names, text = tuple(column.name for column in held), ", ".join(f"{n} = {a}" for n, a in distinct.items())
         counted = rows._made(Map(names, (), tuple(terms), text, marks), marked)
         at, width = len(columns), len(marked)

@@ -77,6 +77,21 @@ def test_any_name_of_a_group_and_of_its_aggregates(name: str) -> None:
     assert step(lambda a: a.map(s=f"{name} + 1", t="v"), k=name) == {(2, 10): 1, (2, 20): 1, (3, 30): 1}
 
 
+@pytest.mark.parametrize("name", ["·rows", "·rows 0", "·value", "·which", "·of n", "·where 0", "··value"])
+def test_a_group_of_the_name_of_an_inner_column(name: str) -> None:
+    """`·value` beside `count_distinct` was a ValueError."""
+    for aggregate in (
+        streams.count_distinct("v"),
+        streams.sum("v"),
+        streams.max("v"),
+        streams.mean("v", where="v > 1"),
+    ):
+        rows = step(lambda a: a.group_by("k").aggregate(n=aggregate, m=streams.count_distinct("v")))  # noqa: B023
+        for key, names in ((name, ("n", "m")), ("k", (name, "m"))):
+            made = dict(zip(names, (aggregate, streams.count_distinct("v")), strict=True))
+            assert step(lambda a: a.group_by(key).aggregate(**made), k=key) == rows  # noqa: B023
+
+
 @pytest.mark.parametrize("name", ["first name", "größe", "a-b", "1st", "", "·weight", '"', "x), y("])
 def test_a_column_that_no_expression_can_name_is_there(name: str) -> None:
     """Filters on other columns ended in a syntax error, and one of the name of our weights held these."""
