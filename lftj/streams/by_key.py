@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lftj.streams.integral import Integral, Order
+from lftj.streams.integral import Integral, Order, arranged
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from scantree.consolidate import runs_of
@@ -93,7 +93,7 @@ class ByKey(Operator):
             return ZSet.zero(self.function.width)
         ordered = zset
         if len(zset.rows):  # else there is one row at most
-            keys = np.stack([~zset.rows[c] if descending else zset.rows[c] for c, descending in self.function.order])
+            keys = np.stack([arranged(zset.rows[column], way) for column, way in self.function.order])
             order, _ = sorting(keys)
             ordered = ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
         return self.function.made(ordered, starts_of(ordered.rows[list(self.key)]), room)

@@ -25,9 +25,10 @@ from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
 from lftj.streams.clocks import clamped
 from lftj.streams.expressions import Map, check_names, checked_value, conditions_of, mapped
+from lftj.streams.integral import ASCENDING, DESCENDING
 from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus, Project
-from lftj.streams.ranking import Neighbour, Ranking, TopK
+from lftj.streams.ranking import Neighbour, Ranking, TopK, from_null
 from lftj.streams.totals import Total, Totals
 from lftj.values.schema import Column
 from lftj.values.type_table import family_of, is_nullable
@@ -326,10 +327,11 @@ class Groups:
         if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
             raise refused("by", by, "it names the columns that order rows", 'give "price", "-price" or ["a", "-b"]')
         places = self._stream._places([name.removeprefix("-") for name in names])
-        order: dict[int, bool] = {}
+        columns, order = self._stream._node.columns, dict[int, int]()
         for place, name in zip(places, names, strict=True):
-            order.setdefault(place, name.startswith("-"))  # rows equal in a column are not ordered by it again
-        return Ranking(self._stream._places(self._keys), tuple(order.items()), self._stream._node.columns)
+            way = DESCENDING if name.startswith("-") else ASCENDING
+            order.setdefault(place, from_null(columns[place].type) | way)  # a second time, rows are equal in it
+        return Ranking(self._stream._places(self._keys), tuple(order.items()), columns)
 
 
 __all__ = ["GroupAggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]

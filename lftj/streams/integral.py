@@ -3,7 +3,7 @@
 `I(s)` at a tick is the sum of the values of `s` up to that tick (DBSP, section 2.3). It is kept as a scantree version
 whose keys are the columns, permuted by an *order*, and whose value is the weight; the next integral shares all pages
 that the tick did not touch, so that the integral of the tick before, `z^-1(I(s))`, costs nothing, and a step that fails
-leaves no trace. A column may be kept in descending order: then its codes are stored complemented.
+leaves no trace. A column may be kept in another order than that of its codes (`arranged`).
 
     order    ((1, ASCENDING), (0, DESCENDING))     column 1 of the stream first, then column 0, the greatest first
 
@@ -23,8 +23,23 @@ from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
 
-ASCENDING, DESCENDING = False, True
-Order = tuple[tuple[int, bool], ...]
+# The ways of a column, which add up. `NULL_FIRST`: its greatest code stands for null, which is to come first.
+ASCENDING, DESCENDING, NULL_FIRST = 0, 1, 2
+Order = tuple[tuple[int, int], ...]
+
+
+def arranged(codes: Rows, way: int) -> Rows:
+    """Numbers that compare as the codes do in the order of a way."""
+    if way & NULL_FIRST:
+        codes = codes + 1  # the greatest becomes the least
+    return ~codes if way & DESCENDING else codes
+
+
+def _codes(stored: Rows, way: int) -> Rows:
+    """The codes that are `arranged`."""
+    if way & DESCENDING:
+        stored = ~stored
+    return stored - 1 if way & NULL_FIRST else stored
 
 
 def ascending(columns: Sequence[int]) -> Order:
@@ -121,19 +136,16 @@ class Integral:
             stored = rows
         else:
             stored = rows[[column for column, _ in order]]
-        if any(descending for _, descending in order):
-            stored = stored.copy()
-            for i, (_, descending) in enumerate(order):
-                if descending:
-                    stored[i] = ~stored[i]
+        if any(way for _, way in order):
+            return np.stack([arranged(codes, way) for codes, (_, way) in zip(stored, order, strict=True)])
         return stored
 
     def _given(self, stored: Rows) -> ZSet:
         """Stored rows, with their weights, as rows of the stream."""
         rows = np.empty((len(self.order), stored.shape[1]), np.int64)
-        for i, (column, descending) in enumerate(self.order):
-            rows[column] = ~stored[i] if descending else stored[i]
-        in_order = all(column == i and not descending for i, (column, descending) in enumerate(self.order))
+        for i, (column, way) in enumerate(self.order):
+            rows[column] = _codes(stored[i], way)
+        in_order = all(part == (i, ASCENDING) for i, part in enumerate(self.order))
         return ZSet(rows, np.ascontiguousarray(stored[len(self.order)]), normal=in_order)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from lftj.streams.integral import Integral, key_first
+from lftj.streams.integral import Integral, Order, key_first
 from lftj.streams.operators import BILINEAR, Narrowed, Operator, Tick, Value
 from lftj.streams.zsets import ZSet, multiplied
 from scantree.consolidate import runs_of
@@ -36,7 +36,7 @@ class Join(Operator):
     out: tuple[tuple[int, int], ...]
     arities: tuple[int, int]
 
-    def order(self, side: int) -> tuple[tuple[int, bool], ...]:
+    def order(self, side: int) -> Order:
         """The order that an integral of a side is kept in, so that the other side can seek in it."""
         return key_first(self.keys[side], self.arities[side])
 

@@ -16,17 +16,23 @@ import numpy.typing as npt
 
 from lftj.language.clause import Value
 from lftj.streams.by_key import starts_of
-from lftj.streams.integral import Order
+from lftj.streams.integral import ASCENDING, NULL_FIRST, Order, arranged, ascending
 from lftj.streams.operators import Columns, Room
 from lftj.streams.zsets import ZSet
-from lftj.values.type_table import in_dictionary
+from lftj.values.codes import KEY_MAX
+from lftj.values.type_table import in_dictionary, is_nullable, type_of
 
 Rows = npt.NDArray[np.int64]
 
 
+def from_null(type_: str) -> int:
+    """The way of a column from its least value, before which null comes."""
+    return NULL_FIRST if is_nullable(type_) and type_of(type_).null == KEY_MAX else ASCENDING
+
+
 @dataclass(frozen=True)
 class Ranking:
-    """Rows by key, in an order. `by`: (column, descending), first things first; `columns` of the stream."""
+    """Rows by key, in an order. `by`: (column, way), first things first; `columns` of the stream."""
 
     key: tuple[int, ...]
     by: Order
@@ -35,9 +41,9 @@ class Ranking:
     @property
     def order(self) -> Order:
         """The key, then what rows are ordered by, then the rest."""
-        named = [*((c, False) for c in self.key), *((c, d) for c, d in self.by if c not in self.key)]
+        named = [*ascending(self.key), *((c, way) for c, way in self.by if c not in self.key)]
         known = {c for c, _ in named}
-        return (*named, *((c, False) for c in range(len(self.columns)) if c not in known))
+        return (*named, *((c, from_null(column.type)) for c, column in enumerate(self.columns) if c not in known))
 
     @property
     def of_texts(self) -> bool:
@@ -50,10 +56,10 @@ class Ranking:
             return zset
         named = {column for column, _ in self.by}
         keys = [np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(zset))))]
-        for column, descending in self.order[len(self.key) :]:
+        for column, way in self.order[len(self.key) :]:
             codes = zset.rows[column]
             ordered = room.symbols.order(codes, self.columns[column].type) if column in named else codes
-            keys.append(~ordered if descending else ordered)
+            keys.append(arranged(ordered, way))
         order = np.lexsort(keys[::-1])
         return ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
 

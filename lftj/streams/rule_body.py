@@ -15,6 +15,7 @@ from lftj.streams.by_key import ByKey
 from lftj.streams.constant import Constant
 from lftj.streams.expressions import Map, definition
 from lftj.streams.graph import Graph
+from lftj.streams.integral import ascending
 from lftj.streams.join import Join
 from lftj.streams.operators import Columns
 from lftj.streams.ranking import Joined, Ranking, TopK
@@ -184,7 +185,7 @@ class ClauseStreams:
         rows = self.stream._made(Map(names, (), (*terms, *rest), ", ".join(map(str, terms)), lenient=True), kinds)
         if aggregate.op == "cat":
             others = [i for i, v in enumerate(rest, groups + 1) if v not in terms]
-            ranking = Ranking(key, tuple((c, False) for c in (*others, groups)), kinds)
+            ranking = Ranking(key, ascending((*others, groups)), kinds)
             return rows._made(ByKey(Joined(ranking, groups)), columns)
         ranking = Ranking(key, ((groups, aggregate.op == "max"),), kinds)
         best = rows._made(ByKey(TopK(ranking, 1, once=True, symbol=aggregate.op)), kinds)

@@ -111,9 +111,8 @@ class SessionsChange(Operator):
     def start(self, room: Room) -> SessionsState:
         """No rows."""
         of, k = self.of, len(self.of.key)
-        spans = ((k, False), (k + 1, False))
-        by_end = (*ascending(range(k)), *spans[::-1])
-        closing = None if self.floor is None else room.integral(((k + 1, False), *ascending(range(k + 1))))
+        by_end = ascending((*range(k), k + 1, k))
+        closing = None if self.floor is None else room.integral(ascending((k + 1, *range(k + 1))))
         rows = room.integral(key_first((*of.key, of.time), of.arity))
         return SessionsState(rows, room.integral(by_end), closing, KEY_MIN)
 

@@ -153,3 +153,26 @@ def test_the_first_rows_of_a_stream_without_columns() -> None:
     for one in (circuit, circuit.incremental()):
         found = one.step({"s": [(1,), (2,), (2,)]})
         assert (dict(found["top"]), dict(found["first"])) == ({(): 2}, {(): 1})
+
+
+@pytest.mark.parametrize("type_", ["number?", "unsigned?", "symbol?", "date?"])
+def test_null_is_first_in_an_order_of_any_type(type_: str) -> None:
+    """It was last in an order of unsigned numbers, whose greatest code is that of null."""
+    low, high = {"symbol?": ("a", "b"), "date?": (dt.date(1, 1, 1), dt.date.max)}.get(type_, (0, 5))
+    circuit = streams.Circuit("c")
+    groups = circuit.input("s", k=int, v=type_).group_by("k")
+    circuit.output("least", groups.top(1, "v"))
+    circuit.output("greatest", groups.first("-v"))
+    circuit.output("equal", groups.top(1, "k"))
+    circuit.output("lag", groups.lag("v", "v", fill=high))
+    circuit.output("lead", groups.lead("v", "-v", fill=high))
+    none, least, greatest = (1, None), (1, low), (1, high)
+    for one in (circuit, circuit.incremental()):
+        found = one.step({"s": [greatest, none, least]})
+        assert [list(found[name]) for name in ("least", "greatest", "equal")] == [
+            [(none, 1)],
+            [(greatest, 1)],
+            [(none, 1)],
+        ]
+        assert dict(found["lag"]) == {(*none, high): 1, (*least, None): 1, (*greatest, low): 1}
+        assert dict(found["lead"]) == {(*greatest, low): 1, (*least, None): 1, (*none, high): 1}
