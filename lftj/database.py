@@ -134,7 +134,7 @@ class Database(Moments):
         if path is not None:
             self._open_file(path, read_only, sync, retain)
         else:
-            self._check_read_only(read_only)
+            self._check_in_memory(read_only, retain)
         seq = self.seq
         try:
             if program is not None and not self._has_program(program):

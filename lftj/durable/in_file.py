@@ -92,15 +92,16 @@ class InFile(Watched):
         arguments.instance("path", path, kinds, "a database is kept in one file", 'give its path, as in "shop.lftj"')
         self._file = opened(self, path, read_only=read_only, sync=sync, retain=_retained(retain))
 
-    def _check_read_only(self, read_only: bool) -> None:
-        """`ArgumentError` for a database in memory that nothing could come into."""
-        if read_only:
-            raise arguments.refused(
-                "read_only",
-                read_only,
-                "it is about the file of a database, and without a path there is none",
-                'give the path, as in lftj.Database(path="shop.lftj", read_only=True), or leave it out',
-            )
+    def _check_in_memory(self, read_only: bool, retain: object) -> None:
+        """`ArgumentError` for what is asked of the file of a database in memory."""
+        for name, value, left_out in (("read_only", read_only, False), ("retain", retain, "kept")):
+            if value != left_out:
+                raise arguments.refused(
+                    name,
+                    value,
+                    "it is about the file of a database, and without a path there is none",
+                    f'give the path, as in lftj.Database(path="shop.lftj", {name}={value!r}), or leave it out',
+                )
 
     def _in_file(self, what: str) -> DatabaseFile:
         if self._file is None:

@@ -41,9 +41,12 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link.lftj"]
 
 
-def test_read_only_without_a_file() -> None:
-    with pytest.raises(ArgumentError, match="without a path there is none"):
-        lftj.Database(read_only=True)
+@pytest.mark.parametrize("given", [{"read_only": True}, {"retain": None}, {"retain": 0}])
+def test_what_is_about_a_file_needs_one(given: dict[str, Any]) -> None:
+    """`retain` was passed over."""
+    (name,) = given
+    with pytest.raises(ArgumentError, match=f"`{name}` cannot be(.|\n)*without a path there is none"):
+        lftj.Database(**given)
 
 
 def test_a_reader_makes_no_checkpoint(tmp_path: Path) -> None:
