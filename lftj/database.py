@@ -94,9 +94,10 @@ if TYPE_CHECKING:
 class Database(Moments):
     """Relations, rules over them, and their answers.
 
-    `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
-    text such as "2GiB" (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several
-    (`lftj.store.threads` lists what); the answers are those of one.
+    `program` is rule text, a `lftj.Program`, or nothing, and `maintain` says how its heads are kept, as in `rules`.
+    `memory_limit` caps the bytes of stored pages, a number or a text such as "2GiB" (`MemoryLimitError` beyond).
+    `threads` may work at a time on what is large enough for several (`lftj.store.threads` lists what); the answers are
+    those of one.
 
     `path`: the file that everything is kept in (`lftj.durable`); made if it is not there, else opened, with what is in
     it; a `program` that it was opened with before is not added again. `sync`: what a commit that returned survives:
@@ -112,6 +113,7 @@ class Database(Moments):
         self,
         program: str | Program | ast.Program | None = None,
         *,
+        maintain: Mapping[str, str] | None = None,
         memory_limit: int | str | None = None,
         threads: int = 1,
         path: str | os.PathLike[str] | None = None,
@@ -119,6 +121,14 @@ class Database(Moments):
         sync: str = "full",
         retain: int | Literal["kept"] | None = "kept",
     ) -> None:
+        options = RuleOptions.of(None, maintain, None)
+        if options.maintain and program is None:
+            raise arguments.refused(
+                "maintain",
+                maintain,
+                "it says how heads of the program are kept, and no program is given",
+                "give the program with it, or give it to `db.rules` with the rules",
+            )
         self._arena = Arena(arguments.size(memory_limit), ForkError)
         self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
@@ -137,8 +147,8 @@ class Database(Moments):
             self._check_in_memory(read_only, retain)
         seq = self.seq
         try:
-            if program is not None and not self._has_program(program):
-                self._add_rules(program, RuleOptions.of(None, None, None))
+            if program is not None and not self._has_program(program, options):
+                self._add_rules(program, options)
             if self._file is not None:
                 self._file.begin_history(seq)
         except BaseException:

@@ -79,6 +79,7 @@ def test_what_only_tests_ask_for_is_no_parameter() -> None:
     """`help(Database)` showed the sizes of pages, which users have no use for."""
     assert list(inspect.signature(lftj.Database).parameters) == [
         "program",
+        "maintain",
         "memory_limit",
         "threads",
         "path",

@@ -339,23 +339,32 @@ class InFile(Watched):
             state = self._evaluator.state
             self._evaluator.state = state._replace(directives=tuple(placed.get(d, d) for d in state.directives))
 
-    def _has_program(self, program: Any) -> bool:
-        """Whether the file was opened with this program before. `DatabaseFileError` if it has other rules."""
+    def _has_program(self, program: Any, options: RuleOptions) -> bool:
+        """Whether the file was opened with this program before. `DatabaseFileError` if it has other rules.
+
+        Also if their heads are kept in other ways than `options` ask for.
+        """
         if self._file is None or not self._file.steps:
             return False
         from lftj.durable.program_log import rules_step
-        from lftj.program.rule_options import RuleOptions
 
-        step = rules_step(program, RuleOptions({}, {}, {}))
-        if any(step["rules"] == kept.get("rules") for kept in self._file.steps):
-            return True
-        path = self._file.container.path
-        self._let_go()
-        raise DatabaseFileError(
-            f"{path} has a program already, and another one is given",
-            why="a program that is opened with its file again must be the one that the file was made with",
-            remedy="open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it",
-        )
+        step, path = rules_step(program, options), self._file.container.path
+        same = [kept for kept in self._file.steps if step["rules"] == kept.get("rules")]
+        if not same:
+            self._let_go()
+            raise DatabaseFileError(
+                f"{path} has a program already, and another one is given",
+                why="a program that is opened with its file again must be the one that the file was made with",
+                remedy="open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it",
+            )
+        if options.maintain and not any(kept.get("options") == step["options"] for kept in same):
+            self._let_go()
+            raise DatabaseFileError(
+                f"{path} has this program already, and keeps its heads in other ways than `maintain` says",
+                why="how the heads of a program are kept is in the file with it",
+                remedy="open the file without `maintain`; `tx.remove_rules` and `tx.rules` replace the rules of a head",
+            )
+        return True
 
 
 def _retained(retain: object) -> int | Literal["kept"] | None:

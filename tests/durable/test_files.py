@@ -316,6 +316,17 @@ def test_another_program_is_refused(tmp_path: Path) -> None:
     opened(path).close()
 
 
+def test_ways_to_keep_heads_are_those_of_the_file(tmp_path: Path) -> None:
+    program, path = ".decl e(a:number, b:number)  two(x, z) :- e(x, y), e(y, z).", tmp_path / "two.lftj"
+    lftj.Database(program, maintain={"two": "recompute"}, path=path).close()
+    for maintain in (None, {}, {"two": "recompute"}):
+        with lftj.Database(program, maintain=maintain, path=path) as db:
+            assert list(db._state.maintain.values()) == ["recompute"]
+    with pytest.raises(DatabaseFileError, match="keeps its heads in other ways than `maintain` says"):
+        lftj.Database(program, maintain={"two": "delta"}, path=path)
+    lftj.Database(path=path).close()
+
+
 def test_circuits_are_refused(tmp_path: Path) -> None:
     from lftj import streams
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.errors import BuilderError, UnknownRelationError
+from lftj.errors import ArgumentError, BuilderError, UnknownRelationError
 from lftj.language import parse
 
 RULES = """
@@ -55,6 +55,16 @@ def test_ways_to_maintain() -> None:
     with db.transaction() as tx:
         tx.remove_rules("tri")
     assert db._state.maintain == {2: "trace"}
+
+
+def test_ways_to_maintain_the_program_of_a_new_database() -> None:
+    """`maintain` was a plain TypeError there."""
+    db = lftj.Database(RULES, maintain={"two": "recompute"})
+    assert db._state.maintain == {2: "recompute"}
+    with pytest.raises(UnknownRelationError):
+        lftj.Database(RULES, maintain={"too": "recompute"})
+    with pytest.raises(ArgumentError, match="no program is given"):
+        lftj.Database(maintain={"two": "recompute"})
 
 
 def test_a_head_without_rules_keeps_no_trace() -> None:
