@@ -3,7 +3,7 @@
 prog.dl       every rule that triggers can keep: its count, and its sum, over the relations that it reads
 views.sql     the same of the rules that its views become
 query.calc    the queries of a text in the calculus of Cumulus (lftj/triggers/calculus.py)
-prog.m3f      a program that was printed before
+prog.m3f      a program that was printed before, or several
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lftj.triggers.compilation import compiled
 from lftj.triggers.from_clauses import DoesNotFit, formulas_of
 from lftj.triggers.hierarchy import MapHierarchy
 from lftj.triggers.m3f import text
-from lftj.triggers.m3f_reader import parsed as parsed_m3f
+from lftj.triggers.m3f_reader import parsed_all
 from lftj.values.schema import Schema
 
 FORMS = ("m3f", "dot", "svg")
@@ -35,11 +35,11 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
     suffix = PurePath(named).suffix
     if suffix == ".calc":
         calculus = parsed_calculus(*read_program(named))
-        found = {"": compiled(tops(calculus), calculus.relations, naive=naive)}
+        found = [("", compiled(tops(calculus), calculus.relations, naive=naive))]
     elif suffix == ".m3f":
-        found = {"": parsed_m3f(*read_program(named))}
+        found = [("", program) for program in parsed_all(*read_program(named))]
     elif suffix == ".dl" or is_sql(named):
-        found = _of_rules(*_rules(named), naive=naive)
+        found = list(_of_rules(*_rules(named), naive=naive).items())
         if not found:
             say("lftj: no rule of the program is a sum, count or mean that triggers can keep")
             return Code.PROGRAM
@@ -49,7 +49,7 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
             why="its suffix says whether it holds rules, SQL, the calculus or M3F",
             remedy=f"give a file whose name ends in {_or(SUFFIXES)}",
         )
-    for about, program in found.items():
+    for about, program in found:
         if form != "svg":
             print("".join(f"{'#' if form == 'dot' else '//'} {line}\n" for line in about.splitlines()), end="")
         picture = MapHierarchy(program)

@@ -46,7 +46,7 @@ from lftj.values.type_table import is_type, to_stored, type_of
 from lftj.values.value_type import Misfit
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
+    from lark import Lark, Token
 
 
 @cache
@@ -61,8 +61,38 @@ def _lark() -> Lark:
 def parsed(text: str, source: str = "<m3f>") -> TriggerProgram:
     """The program that an M3F text writes. Raises ProgramError with the place of what is wrong."""
     place = Source(text, source)
+    first, *more = _by_program(place)
     reader = _ProgramReader(place)
-    return reader.program(parse_tree(_lark(), place, "a program is relations, maps, `top` and `on` lines"))
+    if more:
+        raise reader.error(
+            more[0][0],
+            "a second program begins here",
+            "`lftj triggers` prints one for each head, and reads them all; here one is read",
+            "give the text of one of them",
+        )
+    return reader.program(first)
+
+
+def parsed_all(text: str, source: str = "<m3f>") -> list[TriggerProgram]:
+    """The programs that an M3F text writes one after the other, as `parsed` reads one."""
+    place = Source(text, source)
+    return [_ProgramReader(place).program(items) for items in _by_program(place)]
+
+
+def _by_program(place: Source) -> list[list[Any]]:
+    """The items of each program of a text: those of the next one declare what is declared before, behind its end."""
+    parts: list[list[Any]] = [[]]
+    declares, names = ("relation", "map"), [set[tuple[str, str]]()]
+    tree: Any = parse_tree(_lark(), place, "a program is relations, maps, `top` and `on` lines")
+    for item in tree.children:
+        if item.data in declares and parts[-1] and parts[-1][-1].data not in declares:
+            parts.append([])
+            names.append(set())
+        parts[-1].append(item)
+        if item.data in declares:
+            names[-1].add((item.data, str(item.children[0].children[0])))
+    several = len(set().union(*names)) < sum(map(len, names))
+    return parts if several else [[item for part in parts for item in part]]
 
 
 # The types of the variables of a formula or statement, by name.
@@ -78,8 +108,7 @@ class _ProgramReader:
         self.maps: dict[str, MapDefinition] = {}
         self.keys: dict[str, tuple[Var, ...]] = {}
 
-    def program(self, tree: Tree[Token]) -> TriggerProgram:
-        items: list[Any] = list(tree.children)
+    def program(self, items: Sequence[Any]) -> TriggerProgram:
         for item in items:
             if item.data == "relation":
                 self.relation(item)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from lftj.cli import main
+from lftj.errors import ProgramError
+from lftj.triggers import from_m3f
 from lftj.triggers.m3f_reader import parsed
 
 QUERY = "q[] = Sum(p * r, O(k, r) and L(k, p))\n"
@@ -66,6 +68,27 @@ def test_rules_are_printed_by_head(tmp_path: Path, capsys: pytest.CaptureFixture
     program = parsed(out)
     assert len(program.tops) == 2
     assert {relation for _, relation in program.statements} == set(program.relations)
+
+
+def test_the_programs_of_several_heads_are_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second one was refused: its relations were "declared twice"."""
+    rules, m3f = tmp_path / "prog.dl", tmp_path / "prog.m3f"
+    rules.write_text(
+        f"{RULES}orders_of[d] = count : {{ orders(_, d, _) }}. late[] = count : {{ lineitem(k, p), p > 9 }}."
+    )
+    out = run(capsys, str(rules))[1]
+    m3f.write_text(out)
+    lines = [line for line in out.splitlines(keepends=True) if not line.startswith("//")]
+    assert lines.count("top count\n") == 2
+    assert run(capsys, str(m3f)) == (0, "".join(lines), "")
+    m3f.write_text("".join(lines))
+    assert run(capsys, str(m3f)) == (0, "".join(lines), "")
+    with pytest.raises(ProgramError, match="a second program begins here") as caught:
+        from_m3f(out)
+    assert caught.value.diagnostics[0].span.line == out[: out.index("relation", out.index("top"))].count("\n") + 1
+    again = "relation R(a: number)\nrelation R(a: number)\nmap m[] = R(a)\n"
+    m3f.write_text(again)
+    assert "declared twice" in run(capsys, str(m3f))[2]
 
 
 def test_views_of_sql_are_printed_by_their_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
