@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lftj.language.options import TRIGGERS
 from lftj.maintain.choose import at_rest, named
 from lftj.maintain.report import amount
 from lftj.maintain.step import Step
@@ -19,7 +20,8 @@ def maintenance_of(step: Step, head: str, evaluations: Sequence[Evaluation]) -> 
     that derived the head, `rules` one dict per clause. Where it follows by delta, or is recursive, `joins`: one dict
     per clause, of their `plans`, or of those that `ran` in that commit. Of a recursive head the heads of its
     `component`, a bound of the `rounds`, and `bytes_per_row` in all key orders; `closure`: the clause that a transitive
-    closure is run by, if it is written otherwise. `evaluations`: those of its clauses.
+    closure is run by, if it is written otherwise. `unfit`: why triggers, which were asked for, do not keep it.
+    `evaluations`: those of its clauses.
     """
     heads = step.state.strata.heads_of(head)
     strategy, reason = at_rest(step, heads)
@@ -33,6 +35,8 @@ def maintenance_of(step: Step, head: str, evaluations: Sequence[Evaluation]) -> 
         "last_commit": None if report is None else report.stats(),
         "rules": [None for _ in evaluations],
     }
+    if TRIGGERS in step.asked(heads) and strategy.name != TRIGGERS and (unfit := named(TRIGGERS).fits(step, heads)):
+        found["unfit"] = unfit
     found |= strategy.explain(step, heads, head, evaluations)
     return found | {"why": found["why"] or reason}
 
@@ -40,6 +44,8 @@ def maintenance_of(step: Step, head: str, evaluations: Sequence[Evaluation]) -> 
 def maintenance_lines(explained: Mapping[str, Any], indent: str) -> list[str]:
     """The lines about a head as a whole."""
     lines = named(explained["by"]).lines(explained, indent)
+    if "unfit" in explained:
+        lines.append(f"{indent}  not by triggers, as `maintain` asks: {explained['unfit']}")
     last = explained["last_commit"]
     if last is not None:
         what = f"records +{last['added']:,} -{last['removed']:,}"

@@ -58,6 +58,11 @@ class TooDear(Exception):
     """Maps were not filled to the end: they are too large, or take too long; `args[0]` says so."""
 
 
+def in_words(refused: Exception) -> str:
+    """Why maps do not hold rows: an error tells more than that, of what its user may do."""
+    return refused.what if isinstance(refused, SumOverflow) else str(refused.args[0])
+
+
 class Patience(NamedTuple):
     """How far maps are filled that nobody asked for: `entries` at most, of so many `rows`.
 

@@ -17,7 +17,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var, owner, variables_of
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
-from lftj.maintain.body_maps import BodyMaps, TooDear
+from lftj.maintain.body_maps import BodyMaps, TooDear, in_words
 from lftj.maintain.cost import EVENT, EVENT_STEP, JOINED, JOINED_STEP, RebuildCost
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
@@ -234,7 +234,7 @@ class Triggers:
                     step.kept.costs_of(member).formulas = str(refused.args[0])
                 return None
             except (DoesNotFit, NoEvents, SumOverflow) as refused:
-                why, costs.body = str(refused.args[0]), (step.state.strata, (heads,))
+                why, costs.body = in_words(refused), (step.state.strata, (heads,))
                 passing = isinstance(refused, NoEvents) and is_threshold(heads)
                 continue
             step.kept.bodies[tuple(body.members)], costs.withheld = body, ""

@@ -288,6 +288,20 @@ def test_what_does_not_fit_is_kept_otherwise(rule: str, why: str) -> None:
         clause = next(c for c in db._state.strata.clauses if c.aggregate is not None)
         with pytest.raises(DoesNotFit, match=why):
             formulas_of(clause, {name: db._state.relations[name].schema for name in clause.reads})
+    # It said nothing of that.
+    told = [line for line in str(db.explain("p")).splitlines() if "not by triggers, as `maintain` asks: it " in line]
+    assert all(why in line for line in told)
+    assert bool(told) == ("v / z" not in rule)  # which fits: the rows of `g` have both
+    assert "not by triggers" not in str(plain.explain("p"))
+
+
+def test_what_maps_cannot_hold_is_explained() -> None:
+    db = made(".decl e(k:number, v:number) .decl g(k:number, w:number) p[k] = sum v * w : { e(k, v), g(k, w) }.", "p")
+    db.load("e", [(1, 2**62), (1, 2**62 + 1)])
+    db.load("g", [(1, 0)])
+    change(db, ("insert", "e", [(3, 3)]))
+    assert "`maintain` asks: a sum kept by triggers leaves the range of 64 bits, in" in str(db.explain("p"))
+    assert "keep the head by another strategy" not in str(db.explain("p"))
 
 
 def test_types_of_operands_and_keys() -> None:
