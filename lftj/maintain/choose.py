@@ -74,7 +74,7 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
             if isinstance(why, CostComparison):
                 _give_up(step, heads, kept, why, estimated)
                 name = RECOMPUTE.name
-            why = str(declined)
+            why = declined.args[0]
     staged = named(name).prepare(step, heads, why, limits)
     if staged.kept is None:
         costs = step.kept.costs_of(heads)

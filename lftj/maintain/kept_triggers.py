@@ -20,10 +20,10 @@ from lftj.join.run import Limits
 from lftj.language.clause import Value
 from lftj.language.options import TRIGGERS
 from lftj.language.thresholds import THRESHOLDS
-from lftj.maintain.body_maps import BodyMaps, EventRun
+from lftj.maintain.body_maps import BodyMaps, EventRun, in_words
 from lftj.maintain.cost import ANEW, EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, GIVEN_UP, ORDERED, RebuildCost
 from lftj.maintain.derivations import DECLARED
-from lftj.maintain.report import CostComparison, Reason, RowCount, RuleWork
+from lftj.maintain.report import CostComparison, Reason, RowCount, RuleWork, Withheld
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
 from lftj.program.strata import Heads
@@ -190,7 +190,7 @@ class KeptTriggers:
                 content, _ = update(content, change.rows, change.kinds, in_order=True)
         except (NoEvents, SumOverflow, NoResult) as refused:
             # Where the head has no result, the maps are right: other heads go on from them.
-            raise Declined(str(refused.args[0])) from None
+            raise Declined(Withheld(in_words(refused), made=True)) from None
         except BaseException:
             staged.discard()
             raise

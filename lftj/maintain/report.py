@@ -66,12 +66,13 @@ class CostComparison(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Why maps could not be made for a head that triggers keep: because of the rows there are."""
+    """Why maps could not be made for a head that triggers keep, or (`made`) not follow: because of the rows."""
 
     why: str
+    made: bool = False
 
     def __str__(self) -> str:
-        return f"its maps cannot be made: {self.why}"
+        return self.why if self.made else f"its maps cannot be made: {self.why}"
 
 
 class RowCount(NamedTuple):

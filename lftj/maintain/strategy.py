@@ -33,7 +33,7 @@ from lftj.store.stored import StoredRelation
 
 
 class Declined(Exception):
-    """Following the change turned out to be dearer than evaluating; `args[0]` says why."""
+    """Following the change turned out to be dearer than evaluating; `args[0]`, a `Reason`, says why."""
 
 
 class Cost(NamedTuple):

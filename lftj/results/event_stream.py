@@ -158,6 +158,7 @@ def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
     """The rows of `name` that come and go event by event, in a commit."""
     by_head, relations = commit.state.strata.by_head, commit.state.relations
     remedy = f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`'
+    without = "take out the rows that forbid it; or leave `watch=` out: `delta` has what all events change"
     try:
         log = streams.of(name, by_head, relations)
         why, below = "triggers do not keep it: `db.explain` says how heads follow changes", ""
@@ -168,13 +169,12 @@ def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
                 parts.append(below)
                 below = streams.unknown(below, by_head, relations)
             if withheld := next(filter(None, (_withheld(commit, part) for part in parts)), ""):
-                why, below = withheld, ""
-                remedy = "take out the rows that forbid it; or leave `watch=` out: `delta` has what all events change"
+                why, below, remedy = withheld, "", without
         if below:
             why = f"it reads `{below}`, which triggers do not keep and which changes at no known event"
             remedy = "watch a count, sum or mean over relations without rules, or over heads that triggers keep"
     except NoEvents as refused:
-        log, why = None, str(refused.args[0])
+        log, why, remedy = None, str(refused.args[0]), without
     if log is not None:
         return log
     raise DataError(f"`{name}` is not known event by event", why=f"{why}; nothing was done", remedy=remedy)

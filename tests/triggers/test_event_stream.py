@@ -171,6 +171,38 @@ def test_a_head_that_is_not_known_event_by_event_has_no_log(rules: str, blocks: 
     assert set(db["h"]) == set(plain["h"])
 
 
+@pytest.mark.parametrize(
+    ("rule", "row", "why"),
+    [
+        ("h[k] = sum d : { o(k, d, r), l(k, _, _, _) }.", (1, 2**63 - 1, 0), "a sum kept by triggers leaves the range"),
+        ("h[k] = sum 9 / d : { o(k, d, r), l(k, _, _, _) }.", (5, 0, 0), "what is computed of `o` has no value"),
+        (
+            "h[d] = sum v : { o(k, d, _), b(k, v) }.",
+            (9, 1, 1),
+            "the sum of a group is out of the range of decimal(18,0)",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*occurs only once")
+def test_what_forbids_a_log_is_told(rule: str, row: tuple[int, ...], why: str) -> None:
+    """It said that triggers do not keep the head, and to ask for what was asked for."""
+    db = lftj.Database(
+        f"{RULES.split('rev[d]')[0]} .decl b(k:number, v:decimal(18,0)) {rule}", maintain={"h": "triggers"}
+    )
+    db.load("o", [(1, 1, 3)])
+    db.load("l", [(1, 4, 0, "a")])
+    db.load("b", [(1, 1), (9, 10**18 - 1)])
+    db.evaluate()
+    blocks = (
+        [("o", "+1", [row]), ("o", "-1", [row])] if "b(" in rule else [("o", "+1", [row]), ("o", "-1", [(1, 1, 3)])]
+    )
+    with pytest.raises(DataError) as told:
+        db.apply(blocks, watch=["h"])
+    assert why in told.value.why
+    assert told.value.remedy.startswith("take out the rows that forbid it")
+    assert db.apply([("o", "+1", [(1, 2, 4)])], watch=["h"]).logs["h"].num_rows
+
+
 DEFAULTS = {
     "of several rows": "c(d) :- a(d).  c(0) :- !a(_).",
     "of another value": "m[] = sum d : { a(d) }.  c(d) :- m[] = d.  c(1) :- !m(_).",
