@@ -147,7 +147,7 @@ class Database(Moments):
             self._check_in_memory(read_only, retain)
         seq = self.seq
         try:
-            if program is not None and not self._has_program(program, options):
+            if program is not None and not self._has_program(program, maintain):
                 self._add_rules(program, options)
             if self._file is not None:
                 self._file.begin_history(seq)

@@ -339,17 +339,18 @@ class InFile(Watched):
             state = self._evaluator.state
             self._evaluator.state = state._replace(directives=tuple(placed.get(d, d) for d in state.directives))
 
-    def _has_program(self, program: Any, options: RuleOptions) -> bool:
+    def _has_program(self, program: Any, maintain: Mapping[str, str] | None = None) -> bool:
         """Whether the file was opened with this program before. `DatabaseFileError` if it has other rules.
 
-        Also if their heads are kept in other ways than `options` ask for.
+        Also if it keeps their heads in other ways than `maintain` asks for.
         """
         if self._file is None or not self._file.steps:
             return False
         from lftj.durable.program_log import rules_step
+        from lftj.program.rule_options import RuleOptions
 
-        step, path = rules_step(program, options), self._file.container.path
-        same = [kept for kept in self._file.steps if step["rules"] == kept.get("rules")]
+        rules, path = rules_step(program, RuleOptions({}, {}, {}))["rules"], self._file.container.path
+        same = [step for step in self._file.steps if step.get("rules") == rules]
         if not same:
             self._let_go()
             raise DatabaseFileError(
@@ -357,7 +358,7 @@ class InFile(Watched):
                 why="a program that is opened with its file again must be the one that the file was made with",
                 remedy="open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it",
             )
-        if options.maintain and not any(kept.get("options") == step["options"] for kept in same):
+        if maintain and not any(step.get("options", {}).get("maintain") == maintain for step in same):
             self._let_go()
             raise DatabaseFileError(
                 f"{path} has this program already, and keeps its heads in other ways than `maintain` says",
