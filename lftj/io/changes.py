@@ -38,9 +38,14 @@ class Given(NamedTuple):
     note: str = ""
 
 
-def rows_to_insert(source: Any, schema: Schema, symbols: SymbolTable, options: ReadOptions) -> Given:
-    """The rows of any source that `load` takes, with the same options. Texts are interned when all rows are good."""
-    loaded = read(source, schema, symbols, options)
+def rows_to_insert(
+    source: Any, schema: Schema, symbols: SymbolTable, options: ReadOptions, *, apart: bool = True
+) -> Given:
+    """The rows of any source that `load` takes, with the same options. Texts are interned when all rows are good.
+
+    `apart`: bad rows may be kept apart, if the user asks for it.
+    """
+    loaded = read(source, schema, symbols, options, apart=apart)
     rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
     return Given(rows, loaded.rows, loaded.rejects, note=loaded.note)
 

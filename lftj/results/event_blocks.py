@@ -203,7 +203,7 @@ def _joined(sources: Sequence[Any]) -> Any:
 def _rows(relation: StoredRelation, source: Any, symbols: SymbolTable) -> Rows:
     """The codes of rows, by the readers that loads use."""
     rows = few_rows(source, relation.given, symbols.intern_one)
-    return rows_to_insert(source, relation.given, symbols, DEFAULTS).rows if rows is None else rows
+    return rows_to_insert(source, relation.given, symbols, DEFAULTS, apart=False).rows if rows is None else rows
 
 
 def _ops(op: Any, schema: Schema, size: int) -> tuple[Kinds, Marks]:

@@ -268,6 +268,7 @@ def test_an_error_says_where_its_row_stands_in_its_own_block(form: Any) -> None:
     with pytest.raises(DataError) as told:
         db.apply([("o", "+1", form(block)) for block in blocks])
     assert "row 1 (from 0)" in str(told.value)
+    assert "quarantine" not in str(told.value)  # which events have not
     assert len(db["o"]) == 0
 
 
