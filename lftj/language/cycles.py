@@ -26,11 +26,12 @@ from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
 from lftj.language.internal_relations import GROUPS
 from lftj.language.stratify import path
+from lftj.language.thresholds import THRESHOLDS
 from lftj.language.visitors import atoms_of
 
 
 class Need(NamedTuple):
-    """Why a relation has to be complete: how it is read, in words, where, and by which aggregate ("": a negation)."""
+    """Why a relation has to be complete: how it is read, in words, where, and by which aggregate ("": by none)."""
 
     word: str
     span: Span
@@ -58,7 +59,7 @@ class Dependencies:
                 clause.head,
                 [(atom.predicate, atom.span) for atom in clause.atoms],
                 [(atom.predicate, atom.span) for atom in clause.negated],
-                clause.aggregate.op if clause.aggregate else "",
+                *(_fold(clause) if clause.aggregate else ("", "")),
             )
 
     def rule(self, rule: ast.Rule, clauses: Iterable[TypedClause]) -> None:
@@ -73,6 +74,7 @@ class Dependencies:
                 [(atom.name, atom.span) for atom in clause.body.atoms],
                 [(atom.name, atom.span) for atom in clause.body.negated],
                 clause.fold.op if clause.fold else "",
+                f"the aggregate `{clause.fold.op}`" if clause.fold else "",
             )
         if not read:
             for head in rule.heads:
@@ -80,19 +82,33 @@ class Dependencies:
                 self.reads[head.name].update((atom.name, None) for atom in atoms_of(rule))
 
     def _add(
-        self, head: str, atoms: Sequence[tuple[str, Span]], negated: Sequence[tuple[str, Span]], aggregate: str
+        self,
+        head: str,
+        atoms: Sequence[tuple[str, Span]],
+        negated: Sequence[tuple[str, Span]],
+        aggregate: str,
+        fold: str,
     ) -> None:
+        """`fold`: what folds the atoms, in words, by which `aggregate`, if it is one."""
         read = self.reads.setdefault(head, {})
-        if aggregate:
+        if fold:
             self.folds.add(head)
         for name, span in atoms:
             read[name] = None
-            if aggregate:
-                self.complete.setdefault((head, name), Need(f"the aggregate `{aggregate}`", span, aggregate))
+            if fold:
+                self.complete.setdefault((head, name), Need(fold, span, aggregate))
         for name, span in negated:
             read[name] = None
             word = "a negated conjunction" if name.startswith(INTERNAL) else f"the negation of `{name}`"
             self.complete.setdefault((head, name), Need(word, span, ""))
+
+
+def _fold(clause: Clause) -> tuple[str, str]:
+    """(the aggregate by which a clause of a database folds, if it is one; what folds, in words)."""
+    assert clause.aggregate is not None
+    op = clause.aggregate.op.removeprefix(f"{THRESHOLDS} ")
+    # A circuit, path counts and what SQL has of its own are no aggregates, and are marked as folds.
+    return (op, f"the aggregate `{op}`") if op in AGGREGATES else ("", f"`{clause.text}`")
 
 
 def refuse_cycles(

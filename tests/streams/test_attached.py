@@ -375,6 +375,18 @@ def test_nothing_else_can_be_put_into_an_output() -> None:
         db.rules("e(x, y) :- reach(x, y).")
 
 
+def test_an_input_that_depends_on_an_output_is_told() -> None:
+    """The circuit was "the aggregate `circuit 1`", and the remedy one for aggregates."""
+    db, circuit = lftj.Database(".decl s(a:number)"), streams.Circuit("c")
+    circuit.output("o", circuit.input("s", a=int).delay())
+    db.attach(circuit)
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.rules("s(a) :- o(a).")
+    (told,) = caught.value.diagnostics
+    assert told.what == "a negative cycle: `o` -> `s` -> `o`, through `attach(c)`"
+    assert told.remedy == "derive one of these relations without the others"
+
+
 def test_a_circuit_of_rules_is_attached_by_its_names() -> None:
     """It has every relation as an input and as an output: those that are there are read, the others are given."""
     rules = (

@@ -279,3 +279,5 @@ def test_one_that_reads_a_relation_twice_is_explained() -> None:
     db.load("b", [(1, 2), (3, 4)])
     assert list(db["h"]) == [(4,)]
     assert "by triggers" in str(db.explain())
+    with pytest.raises(lftj.ProgramError, match="`a` -> `h` -> `a`, through the aggregate `sum`"):
+        db.rules("a(v, v) :- h[] = v.")
