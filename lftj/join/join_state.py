@@ -35,11 +35,12 @@ PAIR, STAMPED, LOOKED = 1, 2, 3
 # Kinds of `bounds`
 FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 
-# Columns of `blocks`: static, from MEMO on of block_memo.py (SLOTS: 0 without a memo, or when it is given up); then the
-# walk's (blocks.py): of a block the count, the sum and that of magnitudes; the products of those of its child blocks
+# Columns of `blocks`: static, from MEMO on of block_memo.py (SLOTS: 0 without a memo); then the walk's (blocks.py): of
+# a block the count, the sum and that of magnitudes; the products of those of its child blocks; of its memo the slot
+# that was looked at, lookups, answers, the steps before the last count, those of counts, and whether it is not asked
 PARENT, TOP, SIBLING, MEMO, KEYS, SLOTS = range(6)
-COUNT, SUM, SIZE, PRODUCT, SUM_PRODUCT, SIZE_PRODUCT, SLOT, LOOKS_BACK, HITS = range(6, 15)
-BLOCK_WIDTH = 15
+COUNT, SUM, SIZE, PRODUCT, SUM_PRODUCT, SIZE_PRODUCT, SLOT, LOOKS_BACK, HITS, BEGAN, SPENT, IDLE = range(6, 18)
+BLOCK_WIDTH = 18
 # Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it); LIMIT: rounds below
 # which the rows of tested atoms must be (lftj/recursion)
 DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = range(10)

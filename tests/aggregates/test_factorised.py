@@ -20,6 +20,8 @@ from lftj.errors import EvaluationError
 from lftj.evaluate import factorised, overdue
 from lftj.evaluate.accumulators import Gathering
 from lftj.evaluate.factorised import folded_of
+from lftj.join.block_memo import TRIED
+from lftj.join.join_state import IDLE, SLOTS
 from lftj.language.clause import Clause
 from lftj.plan import lowering
 from lftj.plan.body import body_of
@@ -300,3 +302,40 @@ def test_what_is_counted_at_once_is_not_remembered() -> None:
     counted = plan_join(body, choice_of(plan), evaluator.relations, counting=True, folded=folded)
     remembered = [counted.depths[block.top].variable for block in counted.blocks if block.keys is not None]
     assert remembered == ["z", "d"]
+
+
+SQUARE = "e(a, b), e(a, c), r(b, d), r(c, d)"
+
+
+def idle_after_counting(db: lftj.Database, expected: int, order: tuple[str, ...]) -> list[bool]:
+    """Of each memo, whether it is not asked at the end."""
+    found: list[Ints] = []
+    with pytest.MonkeyPatch.context() as patch:
+        made = lowering._blocks
+        patch.setattr(lowering, "_blocks", lambda *a: found.append((both := made(*a))[0]) or both)
+        assert db.query(SQUARE, order=order).count() == expected
+    return [bool(block[IDLE]) for block in found[-1] if block[SLOTS]]
+
+
+def loaded(db: lftj.Database, e: list[tuple[int, int]], r: list[tuple[int, int]]) -> int:
+    db.load("e", e)
+    db.load("r", r)
+    return len(list(db.query(SQUARE)))
+
+
+def test_a_memo_of_cheap_counts_that_answers_rarely_is_left_idle() -> None:
+    rng, n = Random(1), 900
+    db = lftj.Database(DECLARED)
+    e, r = (sorted({(rng.randrange(n), rng.randrange(n)) for _ in range(3 * n)}) for _ in range(2))
+    expected = loaded(db, e, r)
+    assert len(e) * 3 > TRIED
+    assert idle_after_counting(db, expected, ("a", "b", "c", "d")) == [True]
+
+
+def test_an_idle_memo_is_asked_again_where_counts_take_more() -> None:
+    """Pairs that come once have few rows each; then the same dear pair comes again and again."""
+    db, few, many = lftj.Database(DECLARED), 2 * TRIED, 40
+    e = [(a, a) for a in range(few)] + [(few + i, few + k) for i in range(2 * TRIED // 9) for k in range(3)]
+    r = [(a, a) for a in range(few)] + [(few + k, 2 * d + (k > 0)) for k in range(3) for d in range(many)]
+    expected = loaded(db, e, r)
+    assert idle_after_counting(db, expected, ("a", "b", "c", "d")) == [False]
