@@ -98,22 +98,24 @@ class State(NamedTuple):
 
         The content of `head` is left to the caller.
         """
-        strata = self.strata.without(head)
+        strata = self.strata.without({head})
         constraints = {name for name, relation in self.relations.items() if relation.schema.constraint}
         while unread := [
             h for h in strata.order if h.startswith(INTERNAL) and not strata.read(h) and h not in constraints
         ]:
-            for internal in unread:
-                strata = strata.without(internal)
+            strata = strata.without(unread)
         gone = {h for h in self.strata.order if h.startswith(INTERNAL)} - set(strata.order)
         rules = {clause.rule for clause in strata.clauses}
-        kept = set(strata.clauses)
+        evaluations = self.evaluations.copy()  # a new dict would take the hash of every clause
+        for clause in self.evaluations:
+            if clause.head == head or clause.head in gone:
+                del evaluations[clause]
         return self._replace(
             relations={name: r for name, r in self.relations.items() if name not in gone},
             strata=strata,
             stale=self.stale - gone,
             stopped=self.not_stopped_in({head} | gone),
-            evaluations={c: e for c, e in self.evaluations.items() if c in kept},
+            evaluations=evaluations,
             key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
             maintain={rule: value for rule, value in self.maintain.items() if rule in rules},
             granularity={rule: value for rule, value in self.granularity.items() if rule in rules},

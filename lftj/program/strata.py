@@ -6,7 +6,7 @@ make other strata. A relation that no clause derives is *base* and in no order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from lftj.language.clause import Clause, owner
@@ -123,15 +123,31 @@ class Strata:
         after.affected = Affected(after)
         return after
 
-    def without(self, head: str) -> Strata:
+    def without(self, heads: Collection[str]) -> Strata:
         """The clauses of all other heads."""
-        order = [name for name in self.order if name != head]
-        left = {name: self.reads(name) for name in self.recursive.get(head, ()) if name != head}
-        if left:  # what was recursive with it may be so no more: some of these heads are below others then
-            graph = {name: [read for read in reads if read in left] for name, reads in left.items()}
+        clauses = tuple(c for c in self.clauses if c.head not in heads)
+        order = [name for name in self.order if name not in heads]
+        torn = dict.fromkeys(self.recursive[head] for head in heads if head in self.recursive)
+        for members in torn:  # what was recursive may be so no more: some of these heads are below others then
+            graph = {name: [r for r in self.reads(name) if r in members] for name in members if name not in heads}
             again = iter([name for found in components(graph) for name in found])
-            order = [next(again) if name in left else name for name in order]
-        return Strata((c for c in self.clauses if c.head != head), order)
+            order = [next(again) if name in graph else name for name in order]
+        if torn:
+            return Strata(clauses, order)
+        # The others are derived as before: to drop relation after relation does not take the square.
+        after = Strata()
+        after.clauses, after.order, after.recursive = clauses, tuple(order), self.recursive
+        after.marked = tuple(c for c in self.marked if c.head not in heads)
+        after.together = tuple(group for group in self.together if group.name not in heads)
+        after.by_head, after._reads, after._readers = self.by_head.copy(), self._reads.copy(), self._readers.copy()
+        for head in heads:
+            after.by_head.pop(head, None)
+            for name in after._reads.pop(head, {}):
+                readers = {reader: None for reader in after._readers.pop(name) if reader != head}
+                if readers:
+                    after._readers[name] = readers
+        after.affected = Affected(after)
+        return after
 
     def moved_since(self, before: Strata) -> frozenset[str]:
         """The heads that are recursive and were not in `before`, or the other way round."""
