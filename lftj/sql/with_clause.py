@@ -1,7 +1,7 @@
 """`with`: queries that have a name within another, and those that read themselves.
 
 A query that is read several times is one head, unless nothing groups its rows: then its body is merged into each query
-that reads it.
+that reads it. Of a large body this happens once: where each name reads the one before twice, it would double each time.
 
 What stands within what has a `with` may have one of its own, whose names go before those around it:
 
@@ -28,6 +28,10 @@ from lftj.sql.scope import Case
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
+    from lftj.sql.select_block import SelectBlock
+
+# A query of more atoms and rules is merged into the first that reads it, and is a head for the others.
+LARGE = 16
 
 
 def knowing(query: exp.Expr, clause: exp.Expr | None) -> exp.Expr:
@@ -82,14 +86,17 @@ class CommonTable:
         )
         self._around = None if around is None else _AroundWith(queries, self.name, self.recursive, around)
         self._derived: Derived | None = None
+        self._was_merged = False
 
     def add(self, scope: QueryScope, called: str, columns: Sequence[str], node: exp.Expr) -> None:
         """Add it to the tables of a scope."""
         names = columns or self.columns
         if self._derived is None and not self.recursive:
+            rules = len(self.queries.heads.items)
             with self.queries.within(self.tables):
                 block = self.queries.block(self.query, self._around)
-                if block is not None and block.mergeable:
+                if block is not None and block.mergeable and not (self._was_merged and self._is_large(block, rules)):
+                    self._was_merged = True
                     self._append(scope, merged(scope, block, called, names), columns, node)
                     return
                 self._derived = (
@@ -102,6 +109,10 @@ class CommonTable:
             with self.queries.within(known), self.queries.knowing(self.query, self._around):
                 self._derived = RecursiveQuery(self.queries, self.node, self._around).derived(self._called)
         self._append(scope, scope.add(self._derived, called, names), columns, node)
+
+    def _is_large(self, block: SelectBlock, rules: int) -> bool:
+        """Whether the body of its block is large, with the rules since there were so many."""
+        return len(block.scope.body.atoms) + len(self.queries.heads.items) - rules > LARGE
 
     def _append(self, scope: QueryScope, source: FromTable, columns: Sequence[str], node: exp.Expr) -> None:
         """Add it to `from`; an error if `with`, or `from`, names more columns than it has."""

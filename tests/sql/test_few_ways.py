@@ -231,3 +231,30 @@ def test_a_condition_of_too_many_alternatives_is_refused_in_words_of_sql() -> No
         assert refused.value.where.startswith("<sql>:1:1")
     db.sql(f"create view q as select {values}")
     assert list(db.sql(f"{asked} q order by id")) == [(1, None), (2, None), (3, None)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "select a.id, b.v + 1 as v from {0} a join {0} b on a.id = b.id",
+        "select a.id, b.v + 1 as v from {0} a left join {0} b on a.id = b.id",
+        "select id, v + 1 as v from {0} where id in (select id from {0})",
+        "select id, v + 1 as v from t where id in (select id from {0}) and id in (select id from {0} where v > 0)",
+    ],
+)
+def test_queries_that_each_read_the_one_before_twice(step: str) -> None:
+    """One more has a few more atoms and rules, and not twice as many."""
+    sizes = []
+    for depth in (6, 12):
+        named = ["w0 as (select id, v from t)", *(f"w{i + 1} as ({step.format(f'w{i}')})" for i in range(depth))]
+        query = f"with {', '.join(named)} select id, v from w{depth}"
+        db = lftj.Database()
+        db.sql("create table t (id int primary key, v int); insert into t values (1, 5), (2, 6)")
+        db.sql(f"create view x as {query}")
+        sizes.append(sum(1 + len(clause.atoms) for clause in db._strata.clauses))
+        more = 1 if "from t where" in step else depth
+        expected = [(1, 5 + more), (2, 6 + more)]
+        assert list(db.sql(f"{query} order by id")) == list(db.sql("select * from x order by id")) == expected
+        db.sql("insert into t values (3, 7); delete from t where id = 1")
+        assert list(db.sql("select * from x order by id")) == [(2, 6 + more), (3, 7 + more)]
+    assert sizes[1] < 4 * sizes[0], sizes
