@@ -111,7 +111,11 @@ class _Partial:
 
 
 class OrderSearch:
-    """The search for one body. `counting` says that only the number of bindings is asked for."""
+    """The search for one body. `counting` says that only the number of bindings is asked for.
+
+    `sort`: what a row of a key order costs that would have to be built. `large`: for a large round. `others`:
+    (relation, key order) of those that are there for others, and would cost as much as if they had to be built.
+    """
 
     def __init__(
         self,
@@ -468,26 +472,6 @@ def _varied(partials: Sequence[_Partial], crowded: bool) -> Iterator[_Partial]:
             kept += 1
             begun.add(p.order[0])
             yield p
-
-
-def rank_orders(
-    body: Body,
-    statistics: Mapping[str, Statistics],
-    *,
-    counting: bool = False,
-    forced: tuple[str, ...] | None = None,
-    sort: float = SORT,
-    large: Large | None = None,
-    others: Collection[tuple[str, tuple[int, ...]]] = (),
-) -> list[Choice]:
-    """Key orders for `body`, cheapest first.
-
-    Only the one `forced` says, if it names the variables in the order the user wants. `sort`: what a row of a key order
-    costs that would have to be built. `large`: for a large round. `others`: (relation, key order) of those that are
-    there for others, and would cost as much as if they had to be built.
-    """
-    search = OrderSearch(body, statistics, counting, sort, large, others)
-    return search.ranked() if forced is None else [search.forced(forced)]
 
 
 def delta_order(body: Body, statistics: Mapping[str, Statistics], first: Sequence[str]) -> Choice:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, rank_orders
+from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, OrderSearch
 from lftj.plan.lowering import Lowered
 from lftj.plan.statistics import Fleeting, OneRow, Statistics
 from lftj.recursion.round_column import has_rounds
@@ -141,9 +141,7 @@ class VariantPlans:
             sort = REPEATED if few else LASTING if large else SORT
             others = set(self._others(relations))
             bodies = self._bodies if look or self.open is None else [self.open]
-            ranked = [
-                (rank_orders(body, statistics, sort=sort, large=large, others=others)[0], body) for body in bodies
-            ]
+            ranked = [(OrderSearch(body, statistics, False, sort, large, others).ranked()[0], body) for body in bodies]
             choice, body = min(ranked, key=lambda found: found[0].cost)
             if choice.cost > LOOKED * ranked[0][0].cost:
                 choice, body = ranked[0]

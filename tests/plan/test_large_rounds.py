@@ -10,7 +10,7 @@ import pytest
 import lftj
 from lftj.language.clause import Clause
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import LASTING, SORT, Choice, Large, rank_orders
+from lftj.plan.keyorder import LASTING, SORT, Choice, Large, OrderSearch
 from lftj.plan.statistics import Fleeting
 from lftj.recursion import variants
 from lftj.recursion.component_joins import DeltaJoin
@@ -54,7 +54,8 @@ class Round:
         """The cheapest key order by estimate, or the one that is `forced`."""
         statistics = {name: relation.statistics for name, relation in self.relations.items()}
         statistics[variants.CHANGED] = Fleeting(self.relations[variants.CHANGED])
-        return rank_orders(self.join.plans.body, statistics, sort=sort, large=large, forced=forced)[0]
+        search = OrderSearch(self.join.plans.body, statistics, False, sort, large)
+        return search.ranked()[0] if forced is None else search.forced(forced)
 
     def plan(self, large: Large | None, sort: float) -> JoinPlan:
         """Its plan."""

@@ -23,7 +23,7 @@ from lftj.maintain.clause_trace import ClauseTrace, Maintained
 from lftj.maintain.step import trace_change
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import Choice, rank_orders
+from lftj.plan.keyorder import Choice, OrderSearch
 from lftj.plan.traceplan import TracePlan, plan_trace
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
@@ -84,7 +84,8 @@ class Traced:
             self.relations[name] = empty.successor(facts, facts)
         body = body_of(self.clause(schemas))
         statistics = {name: relation.statistics for name, relation in self.relations.items()}
-        self.choice = self.choose(rank_orders(body, statistics, forced=self.order))
+        search = OrderSearch(body, statistics, False)
+        self.choice = self.choose(search.ranked()) if self.order is None else search.forced(self.order)
         self.plan: JoinPlan = plan_join(body, self.choice, self.relations)
         self.trace_plan = self.granulated()
         self.trace = self.new_trace()
