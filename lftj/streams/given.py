@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from lftj.arguments import mapping, refused
-from lftj.errors import DataError
+from lftj.errors import ArgumentError, DataError
+from lftj.io.named_columns import readable_again
 from lftj.io.sources import read
 from lftj.language.types import of_class
 from lftj.streams.graph import named_columns
@@ -34,9 +35,12 @@ def zset(
     if columns is not None:
         mapping("columns", columns, "it is types by name", 'give `columns={"id": int, "name": str}`')
     if not hasattr(rows, "__iter__") and not hasattr(rows, "__arrow_c_stream__"):
-        raise refused("rows", rows, "they are tuples, a frame or an Arrow table", "give `[(1, 2), (3, 4)]`")
+        raise _no_rows(rows)
     if columns is None:
-        rows = list(rows) if not hasattr(rows, "shape") and not hasattr(rows, "__arrow_c_stream__") else rows
+        if hasattr(rows, "__arrow_c_stream__"):
+            rows = readable_again(rows)
+        elif not hasattr(rows, "shape") and not isinstance(rows, str):
+            rows = list(rows)
         columns = _columns_of(rows)
     schema = Schema("zset", named_columns(columns))
     symbols = SymbolTable()
@@ -45,19 +49,24 @@ def zset(
     return WeightedRows(schema, ZSet(codes, _weights(weights, loaded.rows)), symbols)
 
 
+def _no_rows(rows: Any) -> ArgumentError:
+    why = "they are tuples, a frame or an Arrow table; rows of other kinds need `columns=`, names and types"
+    return refused("rows", rows, why, "give `[(1, 2), (3, 4)]`")
+
+
 def _columns_of(rows: Any) -> dict[str, object]:
     """Names and types by the first row; of no rows, no columns."""
     if hasattr(rows, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        types = pa.table(rows).schema
-        named: dict[str, object] = {}
-        for field in types:
-            named[field.name] = of_arrow(field.type) or "symbol"
-        return named
+        try:
+            types = pa.table(rows).schema
+        except pa.ArrowInvalid:  # a column
+            raise _no_rows(rows) from None
+        return {field.name: of_arrow(field.type) or "symbol" for field in types}
     first = rows[0] if len(rows) else ()
-    if not hasattr(first, "__iter__"):
-        raise refused("rows", rows, "they are tuples, a frame or an Arrow table", "give `[(1, 2), (3, 4)]`")
+    if isinstance(first, str | Mapping) or not hasattr(first, "__iter__"):
+        raise _no_rows(rows)
     found: dict[str, object] = {}
     for i, value in enumerate(first.tolist() if hasattr(first, "tolist") else first):
         found[f"c{i}"] = of_class(type(value)) or "symbol"

@@ -55,6 +55,20 @@ def table(weights: list[int] | None = None) -> pa.Table:
     return made if weights is None else made.append_column("_weight", pa.array(weights))
 
 
+def test_rows_of_a_zset_that_can_be_read_once_only() -> None:
+    """They were read for the types of their columns, and there were none left."""
+    table = pa.table({"k": [1, 2], "t": ["x", "y"]})
+    assert list(streams.zset(table.to_reader())) == list(streams.zset(table)) == [((1, "x"), 1), ((2, "y"), 1)]
+    assert list(streams.zset((k, k) for k in (1, 2))) == [((1, 1), 1), ((2, 2), 1)]
+
+
+@pytest.mark.parametrize("rows", [pa.chunked_array([[1, 2]]), pd.Series([1, 2]), "bids.csv", [{"k": 1}], {"k": [1]}, 3])
+def test_rows_of_a_zset_whose_columns_are_not_known(rows: Any) -> None:
+    """A column was an error of pyarrow, and the first letter of a text the name of a file."""
+    with pytest.raises(lftj.errors.ArgumentError, match="need `columns=`"):
+        streams.zset(rows)
+
+
 def test_a_first_line_that_names_no_column_is_a_row(tmp_path: Path) -> None:
     """It was left out, where `db.load` takes it."""
     path = tmp_path / "bids.csv"
