@@ -194,6 +194,11 @@ PROGRAMS = {
       p(n) :- s(x, n), f(to_number(x)).
       q(x) :- s(x, n), match(x, "a"), n > 0.
     """,
+    "sums along data, of alternatives": """
+      .decl e(x:number, y:number)  .decl own(x:number, v:number)
+      total[x] = 1 + sum v : { e(x, y), x < y, total(y, v) ; own(x, v), y = x } :- e(x, _).
+      most[x] = x + max v : { e(x, y), x < y, most(y, v) ; own(x, v), y = x } :- own(x, _).
+    """,
     "one value for each key": """
       .decl price(x:number) -> y:number  .decl e(x:number, y:number)
       two[x] = y :- e(x, y).
