@@ -1,5 +1,5 @@
 """Plans and maintenance in words.
 
 `explanation` (how each rule is evaluated: `Database.explain`) · `maintenance` (how each head follows changes) ·
-`bytes_held` (what is held, in bytes: `Database.memory`) · `overview` (the relations at a glance).
+`bytes_held` (what is held, in bytes: `Database.memory`).
 """
