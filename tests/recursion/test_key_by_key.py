@@ -87,6 +87,13 @@ ACYCLIC = {
         "t[x] = n :- e(x, _), n = sum v : { q(x, y), x < y, t(y, v) }, "
         "m = mean y : { e(x, y), x < y, f(y), !t(y, 7) }.\nt[x] = x :- f(x), !e(x, _).",
     ),
+    "constants and repeated variables in keys": Written(
+        "e/2 w/2!",
+        "t/3!",
+        "t[x, x] = c + sum v : { e(x, y), x < y, t(y, y, v) } :- w(x, c).\n"
+        "t[x, 77] = count : { e(x, y), x < y, t(y, y, 0) } :- w(x, _).\n"
+        "t[77, x] = n :- w[x] = n, e(x, y), x < y, t(y, 77, 1).",
+    ),
     "computed key": Written("w/2!", "t/2!", "t[x + 1] = t[x] + c :- w[x] = c, x < 3, x > -2.\nt[-1] = 1 :- w[_] = _."),
     "divided": Written("e/2 w/2!", "t/2!", "t[x] = 12 / v :- e(x, y), x < y, t[y] = v, v != 0.\nt[x] = c :- w[x] = c."),
     "read above": Written(
