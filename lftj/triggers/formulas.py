@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from lftj.language.clause import Term, Value, Var, replaced, variables_of
-from lftj.triggers.algebra import EVENT, Add, AggSum, Cmp, Formula, Lift, MapRead, Mul, Rel, Val
+from lftj.triggers.algebra import EVENT, Add, AggSum, Cmp, Factor, Formula, Lift, MapRead, Mul, Rel, Val
 
 # What replaces variables, by name: a bound variable stays itself.
 Substitution = Mapping[str, Term]
@@ -85,11 +85,10 @@ def relations_of(formula: Formula) -> dict[str, None]:
     return {}
 
 
-def substituted(formula: Formula, by: Substitution) -> Formula:
-    """A formula with variables replaced. A `Lift` whose variable is replaced compares.
+def substituted(factor: Rel | Factor, by: Substitution) -> Rel | Factor:
+    """A factor with variables replaced. A `Lift` whose variable is replaced compares.
 
-    What stands in a relation, a key of a map or of an `AggSum` must be replaced by a variable or a constant; the
-    variables that an `AggSum` sums away must be others than those of `by` (`normalise.opened` sees to it).
+    What stands in a relation or is a key of a map must be replaced by a variable or a constant.
     """
 
     def plain(arg: Var | Value) -> Var | Value:
@@ -97,7 +96,7 @@ def substituted(formula: Formula, by: Substitution) -> Formula:
         assert isinstance(new, Var | Value), f"{arg} stands in a relation and cannot become {new}"
         return new
 
-    match formula:
+    match factor:
         case Rel(name, args):
             return Rel(name, tuple(map(plain, args)))
         case MapRead(name, keys):
@@ -109,13 +108,6 @@ def substituted(formula: Formula, by: Substitution) -> Formula:
             return Cmp(op, replaced(left, by), replaced(right, by))
         case Val(term):
             return Val(replaced(term, by))
-        case Mul(parts):
-            return Mul(tuple(substituted(part, by) for part in parts))
-        case Add(parts):
-            return Add(tuple(substituted(part, by) for part in parts))
-        case AggSum(keys, body):
-            new_keys = {key.name: key for key in map(plain, keys) if isinstance(key, Var)}
-            return AggSum(tuple(new_keys.values()), substituted(body, by))
 
 
 def renamed(formula: Formula, by: Mapping[str, Var]) -> Formula:

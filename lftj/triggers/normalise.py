@@ -191,7 +191,7 @@ def unified(monomial: Monomial, fixed: Iterable[Var], keys: Iterable[Var] = ()) 
         for name, term in by.items():
             by[name] = replaced(term, step)
         by.update(step)
-        factors = [substituted(factor, step) for factor in factors[:i] + factors[i + 1 :]]  # type: ignore[misc]
+        factors = [substituted(factor, step) for factor in factors[:i] + factors[i + 1 :]]
         i = 0
     coefficient, kept = monomial.coefficient, list[Atomic]()
     has_value = {name for factor in factors if not isinstance(factor, Lift) for name in binds(factor)}
