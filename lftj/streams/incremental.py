@@ -143,10 +143,7 @@ class Rewriter:
         """I of a node, in an order; one for all that ask."""
         if isinstance(node.operator, Differentiate):
             return node.inputs[0]
-        found = self._integrals.get((node.number, order))
-        if found is None:
-            found = self._integrals[node.number, order] = self.made.add(Integrate(order), [node], node.columns, why=why)
-        return found
+        return self._sought(node, order, why)
 
     def delayed(self, integral: Node, why: str) -> Node:
         """`z^-1` of an integral; one for all that ask."""
