@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from numba.core import event, sigutils
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.core.typing import make_concrete_template
 
+from scantree._compiling import compiling
 from scantree.locks import LostLock, LostLockError
 from scantree.own_thread import in_own_thread
 
@@ -63,8 +64,35 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+class _OwnFolder(CompileResultCacheImpl._locator_classes[0]):
+    """lftj's own cache folder, even if it cannot be written: it may have been filled when an image was made.
+
+    numba would look for another folder, beside the source or in the user's home, where code of an older version may
+    lie, and raise an error if it found none.
+    """
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """The folder, not made yet."""
+        return cls(py_func, py_file)
+
+
+class _InOwnFolder(CompileResultCacheImpl):
+    _locator_classes = (_OwnFolder,)
+
+
 class _Cache(FunctionCache):
     """numba's cache, which imports all that it could need to compile before it looks what there is."""
+
+    _impl_class = _InOwnFolder
+
+    @contextmanager
+    def _guard_against_spurious_io_errors(self) -> Iterator[None]:
+        """A cache that cannot be read or written (no permission, a full disk) costs time, and is no error."""
+        try:
+            yield
+        except OSError:
+            compiling.kept = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What is kept for these types, or None."""

@@ -16,12 +16,14 @@ PATIENCE, PAUSE = 1.0, 0.5
 class Compiling:
     """Kernels of this process. Those that are compiled one soon after the other are one pause, however short each is.
 
+    `kept`: whether the cache takes them; else every process compiles its own.
     `lines`: progress lines on the screen, by identity. They say it too, and nothing else may be written where they are.
     """
 
     def __init__(self) -> None:
         self.made, self.depth = 0, 0  # kernels that are compiled; those under way, one for the sake of the other
         self.began = self.ended = -math.inf  # the pause; the last kernel
+        self.kept = True
         self.lines: set[int] = set()
         self._spent, self._since = 0.0, 0.0
 
@@ -49,13 +51,14 @@ class Compiling:
     def text(self) -> str:
         """What users read: how many kernels, and how long it took, so far in this process."""
         seconds = self._spent + (time.monotonic() - self._since if self.depth else 0.0)
-        return f"compiling kernels, once on this machine: {self.made} so far, {seconds:.0f} s"
+        often = "once on this machine" if self.kept else "in each process (`lftj doctor` says why)"
+        return f"compiling kernels, {often}: {self.made} so far, {seconds:.0f} s"
 
     def note(self) -> str:
         """The part of a progress line that says it; empty if nothing is compiled, or it is not to be said."""
         if not self.depth or self.wait() or is_quiet():
             return ""
-        return f", compiling kernels once on this machine ({self.made} so far)"
+        return f", compiling kernels{' once on this machine' if self.kept else ''} ({self.made} so far)"
 
 
 compiling = Compiling()

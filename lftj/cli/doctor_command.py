@@ -167,7 +167,7 @@ def _cache() -> Iterator[PartReport]:
     if _writable(root):
         yield PartReport("cache", OK, shown)
     else:
-        remedy = "make it writable, or set LFTJ_CACHE_DIR to a folder that is; each process compiles anew until then"
+        remedy = "make it writable, or set LFTJ_CACHE_DIR to a folder that is; each process compiles what is not there"
         yield PartReport("cache", PROBLEM, f"{shown}, cannot be written", remedy)
     yield from _kernels(root)
 

@@ -1,7 +1,8 @@
 """Shared kernels: one copy of their machine code, which other kernels call in every process; and kernels that are made.
 
 Catches: machine code that is called by a name of the process that made it, which is another one's, or nobody's, in the
-next; an entry that is loaded without the shared one it calls; Ctrl-C that leaves the compiler in the middle of one.
+next; an entry that is loaded without the shared one it calls; Ctrl-C that leaves the compiler in the middle of one;
+kernels that cannot be used, or are kept beside the source, where the cache cannot be written.
 """
 
 from __future__ import annotations
@@ -62,6 +63,26 @@ def test_they_are_called_where_another_process_left_them(tmp_path: Path) -> None
         )
         assert done.stdout.split() == [str(expected[name]) for name in called]
     assert len(list(tmp_path.glob("cache/**/*.total-*.nbc"))) == 1
+
+
+@pytest.mark.jit_only
+def test_they_are_compiled_where_the_cache_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "kernels_of_test.py").write_text(KERNELS)
+    (tmp_path / "file").touch()
+    code = (
+        "import kernels_of_test as k\nfrom scantree._compiling import compiling\n"
+        "print(k.twice(k.np.arange(1, 5)), compiling.text())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=env(LFTJ_CACHE_DIR=str(tmp_path / "file" / "cache")),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("20 compiling kernels, in each process (`lftj doctor` says why): 2 so far")
+    assert list(tmp_path.glob("**/*.nbi")) == []
 
 
 @pytest.mark.jit_only
