@@ -352,7 +352,10 @@ def functors(json: Json = False) -> Job:
 
 @app.command(short_help="Examine the installation, and say what to do.")
 def doctor(json: Json = False) -> Job:
-    """Show versions, the cache, the machine, Java and extras, and what to do about each; 1 if one is broken."""
+    """Show versions, the cache, the machine, Java and extras, and what to do about each.
+
+    The exit code is 1 if one is broken.
+    """
     from lftj.cli.doctor_command import examine
 
     return partial(examine, as_json=json)
@@ -424,7 +427,9 @@ def _usage(error: Any, given: list[str]) -> UsageError:
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"
-    return UsageError(what[:1].lower() + what[1:], why=f"`{command}` is called with other arguments", remedy=remedy)
+    return UsageError(
+        what[:1].lower() + what[1:], why=f"these are not the arguments that `{command}` takes", remedy=remedy
+    )
 
 
 def _print_version() -> int:

@@ -39,8 +39,10 @@ _WORDS = {
     "`list(db)`": "`lftj explain PROGRAM`",
     "`lftj.fn`": "`lftj functors`",
     "`tx.upsert`": "`=` before a change of --updates",
-    'read db["answer"], or ask db.query("edge(x, y), y > 1")': "`.output answer`",
-    "change the rows from Python by `db.load` or in a transaction": "change the rows with --updates",
+    "give it to `db.sql`": "put it into a file whose name ends in .sql",
+    'read db["answer"]': "`.output answer`",
+    "change the rows by `db.load` or in a transaction": "change the rows with --updates",
+    "the folder that the facts are read from": "the folder of the facts, which -F names",
     'ask `db.query("tri(1, y, z)")`': "ask `lftj query 'tri(1, y, z)' PROGRAM`",
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
     'give a file, as in path="shop.lftj"': "give a file, such as shop.lftj",
@@ -102,6 +104,8 @@ def outcome_of(command: Callable[[], int], *, quarantine: bool) -> int:
     if sys.stdout is None:
         with redirect_stdout(_Closed()):
             return outcome_of(command, quarantine=quarantine)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # data is UTF-8, in and out; a file's name may be any bytes
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)

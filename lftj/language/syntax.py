@@ -91,19 +91,19 @@ _LINES = (
         re.compile(r"\s*(?:select|with|from)\b(?!\s*\()", re.IGNORECASE),
         "this is SQL",
         _DATALOG,
-        'write `answer(x) :- edge(x, y), y > 1.` and read db["answer"], or ask db.query("edge(x, y), y > 1")',
+        'give it to `db.sql`, or write `answer(x) :- edge(x, y), y > 1.` and read db["answer"]',
     ),
     (
         re.compile(r"\s*(?:create|drop|alter)\s+(?:table|view)\b", re.IGNORECASE),
         "this is SQL",
         _DATALOG,
-        "declare a relation: `.decl edge(src:number, dst:number)`; a view is a rule",
+        "give it to `db.sql`, or declare a relation: `.decl edge(src:number, dst:number)`; a view is a rule",
     ),
     (
         re.compile(r"\s*(?:insert\s+into|delete\s+from|update)\b", re.IGNORECASE),
         "this is SQL",
         _DATALOG,
-        "write a fact, `edge(1, 2).`, or change the rows from Python by `db.load` or in a transaction",
+        "give it to `db.sql`, or write a fact, `edge(1, 2).`, or change the rows by `db.load` or in a transaction",
     ),
     (re.compile(r"\s*(?:%|--)"), "this is no comment", "`%` and `-` are operators", "comments begin with `//`"),
     (

@@ -144,6 +144,23 @@ def test_a_closed_stdout_is_an_error_only_if_it_is_needed(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is full")
+def test_stdout_is_utf_8_whatever_the_locale_says(folder: Path) -> None:
+    (folder / "p.dl").write_text('.decl p(a:symbol)\np("日本 é").\n', encoding="utf-8")
+    named = os.fsdecode(b"\xff.dl")  # a name that is no text
+    (folder / named).write_text("p( 1).\n")
+    shown = {
+        ("query", "p(x)", "p.dl"): "x\n------\n日本 é\n".encode(),
+        ("query", "p(x)", "p.dl", "--format", "json"): '[{"x": "日本 é"}]\n'.encode(),
+        ("query", "p(x)", "p.dl", "--format", "csv"): "x\n日本 é\n".encode(),
+        ("fmt", "--diff", named): b"--- \xff.dl\n",
+    }
+    for arguments, expected in shown.items():
+        done = subprocess.run(
+            [*LFTJ, *arguments], cwd=folder, env=env(PYTHONIOENCODING="ascii"), capture_output=True, check=False
+        )
+        assert done.stdout.startswith(expected), done.stderr
+
+
 def test_a_full_disk_behind_stdout_is_named(folder: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(

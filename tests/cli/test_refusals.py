@@ -23,22 +23,22 @@ RUN = ("run", "tri.dl", "-F", "facts")
 
 USAGE = {
     ("run",): "lftj: error: missing argument 'PROGRAM'\n"
-    "  why: `lftj run` is called with other arguments\n"
+    "  why: these are not the arguments that `lftj run` takes\n"
     "  do: see `lftj run --help`\n",
     ("run", "tri.dl", "more.dl"): (
         "lftj: error: got unexpected extra argument (more.dl)\n"
-        "  why: `lftj run` is called with other arguments\n"
+        "  why: these are not the arguments that `lftj run` takes\n"
         "  do: see `lftj run --help`\n"
     ),
     ("go",): "lftj: error: no such command 'go'\n"
-    "  why: `lftj` is called with other arguments\n"
+    "  why: these are not the arguments that `lftj` takes\n"
     "  do: see `lftj --help`\n",
     ("rum",): "lftj: error: no such command 'rum'\n"
-    "  why: `lftj` is called with other arguments\n"
+    "  why: these are not the arguments that `lftj` takes\n"
     "  do: did you mean `lftj run`?\n",
     ("tri.dl", "-F", "facts"): (
         "lftj: error: no such command 'tri.dl'\n"
-        "  why: `lftj` is called with other arguments\n"
+        "  why: these are not the arguments that `lftj` takes\n"
         "  do: to evaluate a program, `lftj run tri.dl`\n"
     ),
     ("run", "tri.dl", "--fact-dirs", "x"): "lftj: error: no such option: --fact-dirs\n"
@@ -131,7 +131,7 @@ USAGE = {
     "  why: the empty text names no file\n"
     "  do: name a program file, or - for stdin\n",
     (*RUN, "--on-error"): "lftj: error: option '--on-error' requires an argument\n"
-    "  why: `lftj run` is called with other arguments\n"
+    "  why: these are not the arguments that `lftj run` takes\n"
     "  do: see `lftj run --help`\n",
     ("run", "facts"): "facts: error: this is a folder, not a program\n"
     "  why: a program is one file of rules\n"
@@ -230,7 +230,7 @@ DATA = {
         "    .input edge\n"
         "           ^^^^\n"
         "  why: a source must be there when it is loaded; nothing was\n"
-        "  do: check the name, and the folder that the facts are read from\n",
+        "  do: check the name, and the folder of the facts, which -F names\n",
     ),
     "nearly": (
         {"tri.dl": TRIANGLES, "edges.facts": ""},
@@ -430,8 +430,16 @@ def test_messages_of_commands_speak_of_commands() -> None:
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
-        ("select x from e", "write `answer(x) :- edge(x, y), y > 1.` and `.output answer`"),
-        ("insert into e values (1)", "write a fact, `edge(1, 2).`, or change the rows with --updates"),
+        (
+            "select x from e",
+            "put it into a file whose name ends in .sql, or write `answer(x) :- edge(x, y), y > 1.` "
+            "and `.output answer`",
+        ),
+        (
+            "insert into e values (1)",
+            "put it into a file whose name ends in .sql, or write a fact, `edge(1, 2).`, "
+            "or change the rows with --updates",
+        ),
         (
             "p(x) :- e($w).",
             "use a variable or a constant here, and ask the rule's head: `lftj query 'p($w, x)' PROGRAM -p w=...`",
