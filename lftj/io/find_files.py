@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lftj.io.file import File, FormatError, MissingFileError, UnreadableFileError
+from lftj.io.file import COMPRESSIONS, File, FormatError, MissingFileError, UnreadableFileError
 from lftj.io.formats import TEXT, format_of, known_extensions, stated
 from lftj.io.remote import fetched, is_url, name_in
 from lftj.values.faults import with_article
@@ -73,6 +73,9 @@ def _read(source: Any, delimiter: str | None, format: str | None) -> File:
             )
     # What was opened may be decompressed already: `format=` says all of what is read.
     path = Path(name if format is None else type(source).__name__)
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    if compression is not None and not content.startswith(compression.magic):  # as of `gzip.open`
+        path = path.with_suffix("")
     return replace(_of_format(path, delimiter, format, name), content=content)
 
 
@@ -120,11 +123,10 @@ def _nearest(path: Path) -> str:
     if not path.parent.is_dir():
         return f"check the folder: {str(path.parent)!r} does not exist"
     near = difflib.get_close_matches(path.name, sorted(f.name for f in path.parent.iterdir() if not f.is_dir()), 1)
-    return (
-        f"did you mean {str(path.parent / near[0])!r}?"
-        if near
-        else "check the name; relative paths start at the working directory"
-    )
+    if near:
+        return f"did you mean {str(path.parent / near[0])!r}?"
+    value = "" if path.suffix else f"; if it is a value, give rows as tuples: [({path.name!r},)]"
+    return f"check the name; relative paths start at the working directory{value}"
 
 
 def _of_format(path: Path, delimiter: str | None, said: str | None = None, given: str = "") -> File:

@@ -101,7 +101,9 @@ def check_named(schema: Schema, columns: Columns | None, names: Sequence[str], s
     """Refuse rows without an order of columns, unless each column of the relation is among their `names`."""
     if columns is not None:
         return
-    example = _example(schema, [*names, *schema.names][: schema.arity])
+    spare = (name for name in names if name not in schema.names)
+    picks = [name if name in names else next(spare, None) for name in schema.names]
+    example = _example(schema, [pick or name for pick, name in zip(picks, schema.names, strict=True)])
     if not schema.declared:
         raise ColumnsError(
             f"the rows have names ({listed(names)}), and `{schema.name}` is not declared",
@@ -114,7 +116,9 @@ def check_named(schema: Schema, columns: Columns | None, names: Sequence[str], s
             f"the rows have no {listed(missing)}" + (f", but {listed(names)}" if names else ""),
             where=source,
             why=f"rows with names are matched by them with the columns of {schema}",
-            remedy=f"say which is which: {example}" if names else "give the rows these names",
+            remedy="give each row a value by each of these names"
+            if None in picks
+            else f"say which is which: {example}",
         )
 
 
@@ -136,7 +140,7 @@ def _picked(wanted: int | str, name: str, names: Sequence[str] | None, width: in
             f"columns= asks for position {wanted} as `{name}`, but the source has {_count(width)}",
             where=source,
             why="positions count the columns of the source from 0",
-            remedy=f"positions count from 0; the last is {width - 1}",
+            remedy=f"give a position from 0 to {width - 1}",
         )
     if names is None:
         raise ColumnsError(

@@ -110,14 +110,14 @@ KNOWN = "known are .csv, .tsv, .txt, .facts, .json, .ndjson (each also .gz or .z
             {"columns": {"src": 0, "dst": 2}},
             "list: columns= asks for position 2 as `dst`, but the source has 2 columns\n"
             "  why: positions count the columns of the source from 0\n"
-            "  do: positions count from 0; the last is 1",
+            "  do: give a position from 0 to 1",
         ),
         (
             [(1,)],
             {"columns": {"src": -1, "dst": 0}},
             "list: columns= asks for position -1 as `src`, but the source has 1 column\n"
             "  why: positions count the columns of the source from 0\n"
-            "  do: positions count from 0; the last is 0",
+            "  do: give a position from 0 to 0",
         ),
         (
             pa.table({"src": [1], "w": [2]}),
@@ -349,6 +349,13 @@ def test_a_header_of_other_names_says_what_to_do(reader):
             "no/such.csv: no such file\n"
             "  why: a source must be there when it is loaded; nothing was\n"
             "  do: check the folder: 'no' does not exist",
+        ),
+        (
+            ["Ann", "Bo"],
+            "Ann: no such file\n"
+            "  why: a source must be there when it is loaded; nothing was\n"
+            "  do: check the name; relative paths start at the working directory; "
+            "if it is a value, give rows as tuples: [('Ann',)]",
         ),
         (
             "x*.csv",
