@@ -52,6 +52,9 @@ class MapHierarchy:
     def __init__(self, program: TriggerProgram) -> None:
         self.program = program
 
+    def __repr__(self) -> str:
+        return f"<MapHierarchy of {len(self.program.maps)} maps>"
+
     def arrows(self) -> list[MapArrow]:
         """From every map that is read to the maps that it serves."""
         found: dict[tuple[str, str], dict[str, None]] = {}

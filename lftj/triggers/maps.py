@@ -218,6 +218,9 @@ class Maps:
 
     # -- what is in them ----------------------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return f"<Maps of {', '.join(self.program.tops)}: {len(self):,} entries>"
+
     def __len__(self) -> int:
         """Entries in all tables."""
         return int(self.tables.desc[: len(self.lowered.twins), t.COUNT].sum())
