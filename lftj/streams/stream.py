@@ -239,16 +239,16 @@ class Stream:
         """The rows that agree with no row of the other in columns; weights stay."""
         return self - self.semijoin(other, on)
 
-    def left_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
-        """The join, and the rows of this stream that match none, with `fill` for the other's columns by name.
+    def left_join(self, other: Stream, on: On, *, fill: Mapping[str, object] | None = None) -> Stream:
+        """The join, and the rows of this stream without a match, with `fill` for the other's columns by name.
 
-        Columns that it does not name are null, if they admit it.
+        Columns that `fill` does not name are null, if they admit it.
         """
         joined = self.join(other, on)
         return joined + self._filled(self.antijoin(other, on), joined, {}, fill)
 
-    def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
-        """The join, and the rows of either stream that match none, with `fill` for the other's columns as `left_join`.
+    def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object] | None = None) -> Stream:
+        """The join, and the rows of either stream without a match, with `fill` as in `left_join`.
 
         Keys of both go to one column, which has room for the decimals of both and admits null where one does. The value
         whose code is null there is an error.
@@ -267,8 +267,11 @@ class Stream:
             joined + self._filled(self.antijoin(other, on), joined, {}, fill) + self._filled(alone, joined, names, fill)
         )
 
-    def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:
+    def _filled(
+        self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object] | None
+    ) -> Stream:
         """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
+        fill = {} if fill is None else fill
         mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
         like._places(list(fill))
         known = rows.columns

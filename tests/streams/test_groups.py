@@ -136,6 +136,10 @@ def test_a_row_without_a_match_has_null_where_nothing_fills_a_column_that_admits
     left, right = circuit.input("l", k=int, v="date?"), circuit.input("r", k=int, w="symbol?", x=int)
     circuit.output("left", left.left_join(right, on="k", fill={"x": 0}))
     circuit.output("full", left.full_join(right, on="k", fill={"x": 0}))
+    with pytest.raises(DataError, match="a row without a match has no value for `x`"):
+        left.left_join(right, on="k")
+    unfilled = right.select("k", "w")
+    assert left.left_join(unfilled, on="k").columns == left.full_join(unfilled, on="k").columns
     given = {"l": [(1, None), (2, dt.date(2024, 5, 31))], "r": [(2, "a", 5), (3, "b", 6)]}
     both = {(1, None, None, 0): 1, (2, dt.date(2024, 5, 31), "a", 5): 1}
     for one in (circuit, circuit.incremental()):
