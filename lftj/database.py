@@ -94,16 +94,17 @@ if TYPE_CHECKING:
 class Database(Moments):
     """Relations, rules over them, and their answers.
 
-    `program` is rule text, a `lftj.Program`, or nothing, and `maintain` says how its heads are kept, as in `rules`.
-    `memory_limit` caps the bytes of stored pages, a number or a text such as "2GiB" (`MemoryLimitError` beyond).
-    `threads` may work at a time on what is large enough for several (`lftj.store.threads` lists what); the answers are
-    those of one.
+    `program` is rule text, a `lftj.Program`, or nothing; `maintain` says how its heads are kept, as in `rules`.
+    `memory_limit` caps the bytes of stored pages: a number, or a
+    text such as "2GiB"; beyond it `MemoryLimitError` is raised. `threads`: how many may work at a time on what is large
+    enough (`lftj.store.threads` lists what); the answers are those of one thread.
 
-    `path`: the file that everything is kept in (`lftj.durable`); made if it is not there, else opened, with what is in
-    it; a `program` that it was opened with before is not added again. `sync`: what a commit that returned survives:
-    "full" a loss of power, "normal" the end of the process, "off" nothing that comes within a second. `retain`: how
-    many entries of the log are kept beyond the last checkpoint, with the changes of derived relations (None: all; 0:
-    none); "kept" as many as the file was last opened with, none of a new file.
+    `path`: the file that everything is kept in (docs/files.md). It is made if it is not there, else opened with what is
+    in it; a `program` that it was opened with before is not added again. The next two are for files only. `sync`: what
+    a commit survives once it has returned: "full" a loss of power, "normal" the end of the process; "off" may lose what
+    was committed within the last second. `retain`: how many entries of the log are kept beyond the last checkpoint,
+    with the changes of derived relations (None: all; 0: none; "kept": as many as when the file was last opened with a
+    number, and none in a new file).
     """
 
     # Of pages and buffers, where not the usual ones (`_sized`).
@@ -182,19 +183,18 @@ class Database(Moments):
     ) -> None:
         """Add declarations, facts and rules: Souffle text, a builder's `Program` or an AST.
 
-        The module's text lists what a program may hold.
+        docs/rules.md says what a program may hold.
 
         Everything is checked first; `ProgramError` holds every finding and nothing is added. Warnings go to
         `warnings.warn`.
 
-        What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
-        they bind their variables, `{"tri": ("y", "x", "z")}` (delta joins of recursive rules, each of which begins with
-        what changed, have orders of their own). `maintain` says how transactions keep it up to date:
-        "trace", "delta" (key orders instead of records), "triggers" (maps; a count, sum or mean), "recompute" (none of
-        these) or "auto", which chooses by what is estimated to be quicker; recursive heads follow by rounds, with
-        "trace" or "delta" however much changes.
-        `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
-        or "auto".
+        The options are given by head, and never change an answer. `key_orders` forces the order in which the rules of a
+        head bind their variables, as in `{"tri": ("y", "x", "z")}`. (Delta joins of recursive rules, each of which
+        begins with what changed, have orders of their own.) `maintain` says how transactions keep the head up to date:
+        "trace", "delta" (key orders instead of records), "triggers" (maps; for a count, sum or mean), "recompute" (none
+        of these), or "auto", which takes what is estimated to be quickest. Recursive heads follow by rounds; with
+        "trace" or "delta" they do so however much changes. `granularity` says what traces keep where there is a choice:
+        "node" (few records), "interval" (few lookups), or "auto".
         """
         self._add_rules(program, RuleOptions.of(key_orders, maintain, granularity))
 
@@ -297,11 +297,11 @@ class Database(Moments):
         .zst; `format=` where the name does not tell), an object with an Arrow stream (pandas, polars, DuckDB results),
         a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
-        of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
-        refused. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are loaded
-        and the bad ones returned (and kept in `db.rejects[name]`). Two values, or rows, for one key raise
-        `KeyConflictError`, and what breaks a constraint `ConstraintError`, both `DataError`s. Of a bag each row of the
-        source is one copy more, or as many as it says in the bag's last column, if it names that.
+        of a declared relation may have others: they are passed over, with a `DataWarning`, or refused if
+        `extra="error"`. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are
+        loaded and bad ones returned (and kept in `db.rejects[name]`). Two values, or rows, for one key raise
+        `KeyConflictError`, and a row that breaks a constraint raises `ConstraintError`; both are `DataError`s. In a bag
+        each row of the source is one more copy; if the source names the bag's last column, as many as that says.
         """
         from lftj.io.named_columns import read_facts
 
@@ -426,7 +426,7 @@ class Database(Moments):
 
     @property
     def rejects(self) -> dict[str, Rejects | None]:
-        """Per relation, the rows that its last load put into quarantine (None: none were to be)."""
+        """By relation, the bad rows of its last load; None if that was not to keep them (`on_error="quarantine"`)."""
         return self._rejects
 
     def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
@@ -491,9 +491,9 @@ class Database(Moments):
     def explain(self, name: str | None = None) -> Explanation:
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
 
-        And how it follows changes: what its traces keep, or would keep, and how the last commit went. A rule that was
-        taken apart is followed by its parts, each with the clause that derives it; a table of SQL by its constraints.
-        Print it, or call `.json()`.
+        It also says how the relation follows changes: what its traces keep, or would keep, and how the last commit
+        went. Below a rule that was taken apart are its parts, each with the clause that derives it, and below a table
+        of SQL its constraints. Print it, or call `.json()`.
         """
         with self._lock:
             names = list(self._state.strata.order) if name is None else [name]

@@ -115,13 +115,13 @@ class InFile(Watched):
     def checkpoint(self, *, traces: bool | None = None) -> None:
         """Write all relations to the file as they are, so that opening it need not go through the log.
 
-        `traces`: with what heads are followed by: key orders that are built, how many derivations rows have and the
-        sums of aggregates (strategy "delta"), maps of triggers, and traces. Opening reads them then, and the first
-        change need not make them; the file grows by about a relation for each. None: as in the last checkpoint, at
-        first without. Traces of rules that compute texts are made by the first change that needs them in any case.
+        `traces`: whether to write what strategies keep, too: key orders that are built, numbers of derivations and sums
+        of aggregates (strategy "delta"), maps of triggers, and traces. They are then read when the file is opened, so
+        that the first change need not make them; the file grows by about a relation for each. None: as in the last
+        checkpoint, and at first without them. Traces of rules that compute texts are always made by the first change.
 
-        It writes only pages that changed since the last one. It is made now and then without being asked for, beside
-        the work of others, and when the database is closed. What was derived is part of it where it is up to date.
+        Only pages that changed since the last checkpoint are written. Checkpoints are also made in the background now
+        and then, and when the database is closed. Derived relations are part of one if they are up to date.
         """
         file = self._in_file("checkpoint")
         if file.read_only:
@@ -134,30 +134,31 @@ class InFile(Watched):
         file.checkpoint(self, traces)
 
     def refresh(self) -> Deltas:
-        """Of a database that was opened read-only: take up what its writer has committed since; returns what changed.
+        """Take up what the writer of a database that was opened read-only has committed since; returns what changed.
 
-        What is derived follows the net change, and who watches (`on_commit`, `changes`) is told. All rows of a relation
-        that is new, or was replaced by one with other columns, are inserted, as in the `tx.delta` of the writer.
+        Derived relations follow the net change, and callbacks and feeds (`on_commit`, `changes`) are told of it. If a
+        relation is new, or was replaced by one with other columns, all its rows count as inserted, as in the `tx.delta`
+        of the writer.
         """
         from lftj.durable.refreshing import refreshed
 
         return refreshed(self, self._in_file("refresh"))
 
     def branch(self) -> Self:
-        """A writable copy in memory, to try things in: it shares all pages with this one, and costs a moment.
+        """A writable copy in memory, to try things in: it shares all pages with this one, and costs almost nothing.
 
-        Neither sees the changes of the other. No row or rule of the copy is in a file. Texts that are new in it are,
-        once the original is written to: both number their texts in one table.
+        Neither sees the changes of the other. No row or rule of the copy is in a file. Its new texts are, once the
+        original is written to, since both number their texts in one table.
         """
         from lftj.durable.history import branch_of
 
         return branch_of(self)
 
     def diff(self, other: Self) -> Deltas:
-        """How the relations of this database differ from those of `other`, of which it is a branch, or that of it.
+        """How the relations of this database differ from those of `other`; one must be a branch of the other.
 
-        A row that only this one has is inserted, one that only `other` has is erased. Relations that one of them lacks
-        are left out. Raises `DataError` where a relation has other columns in `other`.
+        Rows that only this one has are inserted, and rows that only `other` has are erased. Relations that one of them
+        lacks are left out. Raises `DataError` if a relation has other columns in `other`.
         """
         from lftj.durable.history import difference
 
@@ -167,9 +168,9 @@ class InFile(Watched):
         return difference(self, other)
 
     def close(self) -> None:
-        """Write what waits and a last checkpoint, and let go of the file; feeds of commits (`changes`) end.
+        """Write what waits and a last checkpoint, and close the file; feeds of commits (`changes`) end.
 
-        A database in memory only ends its feeds, and can be used further.
+        A database in memory only ends its feeds, and can still be used.
         """
         if self._file is not None:
             self._not_in_a_transaction("close")
@@ -203,13 +204,13 @@ class InFile(Watched):
     def changes(self, *names: str, limit: int | None = None, since: int | None = None) -> Any:
         """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
 
-        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it or
-        the database is closed, from any thread, when nobody has the database any more, or with the block of
+        `names`: the relations to follow (default: all). Each item is the `tx.delta` of a commit. The feed ends when it
+        or the database is closed, from any thread, when nobody holds the database any more, or with the block of
         `with db.changes() as feed`. `limit`: how many commits may wait to be read before `TransactionError` says that
-        some were not kept; without it, any number. Loads are no commits. See `lftj.results.commit_feed`.
+        some were not kept; without it, any number. Loads are not commits. See `lftj.results.commit_feed`.
 
-        `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
-        instead, as (seq, time, delta), as far back as `retain=` keeps them.
+        `since`, for one relation of a database in a file, gives the past instead: what each entry of the log after that
+        number changed in the relation, as (seq, time, delta), as far back as `retain=` keeps the entries.
         """
         if since is None:
             if self._file is not None:

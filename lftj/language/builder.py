@@ -104,8 +104,9 @@ class Program:
         `price[x] == y` as a head is a row of a functional predicate. It needs no body if its value is an aggregate,
         whose groups are the keys: `p.rule(degree[x] == agg.count(edge(x, ...)))`.
 
-        `maintain` ("trace", "delta", "recompute") and `granularity` ("node", "interval") are those of `Database.rules`,
-        for this rule. They are no part of the program's text: `to_text` leaves them out, `rules` takes them by head.
+        `maintain` ("trace", "delta", "triggers", "recompute") and `granularity` ("node", "interval") are those of
+        `Database.rules`, for this rule. They are not part of the program's text: `to_text` leaves them out, and
+        `rules` takes them by head.
         """
         span = here()
         given = {"maintain": maintain, "granularity": granularity}

@@ -106,9 +106,9 @@ class Answers(NotPickled):
     ) -> Query:
         """A query over the relations, such as `"tri(1, y, z), y < z"`: lazy, one column per named variable.
 
-        `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds. What
-        else is given by name are the values of its parameters: `db.query("tri($from, y, z)", **{"from": 1})`. They are
-        values, and no part of the text; `ArgumentError` if one is missing, misnamed or of another type.
+        `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds. All
+        other arguments are values of its parameters: `db.query("tri($from, y, z)", **{"from": 1})`. They never become
+        part of the text; `ArgumentError` is raised if one is missing, misnamed or of another type.
         """
         compiled = self._compiled(text, _chosen(order))
         compiled.check(parameters, self._evaluator.symbols)
@@ -117,7 +117,7 @@ class Answers(NotPickled):
     def prepare_query(
         self, text: str, /, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None
     ) -> PreparedQuery:
-        """A query to be asked many times: `may = db.prepare_query("may($who, a, r)")`, then `may(who="ann")`.
+        """A query to ask many times: `may = db.prepare_query("may($who, a, r)")`, then `may(who="ann")`.
 
         `order` and `timeout` as for `query`. It stays valid after commits and changes of rules.
         """

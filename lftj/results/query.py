@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Query(Tabular):
-    """A lazy query; see the module's text. `stats` holds the counters of the last evaluation."""
+    """A query whose answers are evaluated when you first ask for them: a table of rows, as a relation is."""
 
     __slots__ = ("__weakref__", "_answer", "_compiled", "_database", "_evaluation", "_given", "_timeout")
 

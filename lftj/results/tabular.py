@@ -54,7 +54,7 @@ class Tabular(Unchanging):
         return interruptible(rows, form, schema, columns, symbols, rows=rows)
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as an Arrow table: int64, uint64, double and string columns."""
+        """All rows as an Arrow table, with the types of docs/types.md."""
         return self._in_form(gate.to_arrow)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -94,7 +94,7 @@ class Tabular(Unchanging):
     def to_duckdb(self, connection: Any, name: str, *, replace: bool = False) -> None:
         """Make a table `name` of all rows in a DuckDB connection (`duckdb` itself is its default one).
 
-        A table of that name that is there is an error of DuckDB's, unless `replace=True`.
+        If there is a table of that name, DuckDB raises an error, unless `replace=True`.
         """
         arguments.text("name", name, "it is the name of the table to be", 'give a name such as `name="tri"`')
         if not callable(getattr(connection, "register", None)):

@@ -43,14 +43,14 @@ class Watched(Answers):
         self._feeds, self._end = {}, None
 
     def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
-        """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.
+        """Call `callback(delta)` after every transaction that changed relation `name`; returns a function to end that.
 
-        Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
-        commits, while others may not: a callback that waits for another thread's commit waits for ever. The commit
-        stands whatever a callback does: an exception becomes a warning when all callbacks have run. A callback may
-        open a transaction; who watches is told of that one afterwards. Once ended, it is told of nothing more, but a
-        call in another thread goes on to its end. Loads are no commits. Coroutine functions, which nobody would await,
-        are refused: `async for deltas in db.changes(name)` waits for commits.
+        It is called once per commit, in the thread that commits, in the order of the commits and, within one, of the
+        calls of `on_commit`. No other thread may commit meanwhile: a callback that waits for such a commit waits for
+        ever. The commit stands whatever a callback does; an exception becomes a warning when all callbacks have run. A
+        callback may open a transaction; callbacks are told of that one afterwards. Once ended, a callback is not called
+        any more, but a call in another thread runs to its end. Loads are not commits. Coroutine functions, which nobody
+        would await, are refused: `async for deltas in db.changes(name)` waits for commits.
         """
         self._stored(name)
         arguments.function("callback", callback, "callback(delta)", _AWAIT_COMMITS)
