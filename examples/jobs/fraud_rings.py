@@ -6,12 +6,12 @@ Amounts are decimals and times are timestamps. Payments arrive in batches; a com
 and a login the rings that it makes suspect. Prints:
 
     2,500 payments, 16 rings, 8 suspect
-    625 payments more: 0 suspect rings more
-    625 payments more: 0 suspect rings more
-    625 payments more: 1 suspect rings more
-    625 payments more: 4 suspect rings more
+    625 more payments: 0 more suspect rings
+    625 more payments: 0 more suspect rings
+    625 more payments: 1 more suspect rings
+    625 more payments: 4 more suspect rings
     account 787 moved the most of those in suspect rings: 5,696.09
-    56 and 532 share a device: 1 suspect rings more
+    56 and 532 share a device: 1 more suspect rings
 """
 
 import sys
@@ -106,11 +106,11 @@ def main(payments=5_000):
     print(f"{len(db['payment']):,} payments, {len(db['ring'])} rings, {len(db['suspect'])} suspect")
     for lo in range(0, last, -(-last // 4)):
         batch = table.slice(payments - last + lo, -(-last // 4))
-        print(f"{len(batch)} payments more: {len(arrive(db, 'payment', batch))} suspect rings more")
+        print(f"{len(batch)} more payments: {len(arrive(db, 'payment', batch))} more suspect rings")
     x, moved = max(db["moved"], key=lambda row: row[1])
     print(f"account {x} moved the most of those in suspect rings: {moved:,}")
     a, b = next(iter(db["strangers"]))
-    print(f"{a} and {b} share a device: {len(arrive(db, 'login', [(a, -1), (b, -1)]))} suspect rings more")
+    print(f"{a} and {b} share a device: {len(arrive(db, 'login', [(a, -1), (b, -1)]))} more suspect rings")
     return db
 
 

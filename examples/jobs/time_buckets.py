@@ -5,8 +5,8 @@
 Requests come in batches, a few of them late; a commit reports the hours whose counts differ. Prints:
 
     19,960 requests in 2,113 hours, 105 of them bad
-    20 requests more: 5 counts differ
-    20 requests more: 3 counts differ
+    20 more requests: 5 counts differ
+    20 more requests: 3 counts differ
 """
 
 import sys
@@ -68,7 +68,7 @@ def main(requests=20_000):
     print(f"{len(db['request']):,} requests in {len(db['hits']):,} hours, {len(db['bad'])} of them bad")
     for lo in (requests - 2 * half, requests - half):
         hits, bad = arrive(db, some(columns, lo, lo + half))
-        print(f"{half} requests more: {len(hits)} counts differ")
+        print(f"{half} more requests: {len(hits)} counts differ")
         for (hour,) in bad.inserted:
             print(f"  bad: {hour:%a %d %b, %H:%M}")
     return db
