@@ -8,7 +8,7 @@ written, and a number beyond the largest float does not fit into one. Values of 
 times, decimals, uuids, bytes) are texts, written and read as those of a file of lines are; a decimal may also be a
 number, which is taken digit by digit.
 
-A line that is no JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and one that
+A line that is not JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and one that
 does not end is no file to read. Rows are written as objects.
 """
 
@@ -73,7 +73,7 @@ def _together(texts: list[bytes], loads: Callable[[str], Any]) -> list[Any] | No
     if not all(text[:1] + text[-1:] in _BRACKETS for text in texts):
         return None
     try:
-        # No text goes on in the next line: a line end within one is no JSON.
+        # No text goes on in the next line: a line end within one is not JSON.
         rows: list[Any] = loads((b"[" + b",\n".join(texts) + b"]").decode())
     except (ValueError, RecursionError):
         return None
@@ -90,7 +90,7 @@ def _row(text: bytes, loads: Callable[[str], Any]) -> Any:
     except UnicodeDecodeError:
         fault = faults.not_utf8()
     except (ValueError, RecursionError) as error:
-        fault = Fault(f"is no JSON: {_first(error)}", "every line is a row: an object or an array", "correct the line")
+        fault = Fault(f"is not JSON: {_first(error)}", "every line is a row: an object or an array", "correct the line")
     decoded = text.decode(errors="backslashreplace")
     return Finding(decoded, shown(decoded), fault)
 
@@ -112,9 +112,11 @@ def read_json(file: File, staging: Staging, options: ReadOptions) -> None:
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
         why = f"{place}{getattr(error, 'msg', str(error))}"
-        raise _unreadable(file, "the file is no JSON", why) from None
+        raise _unreadable(file, "the file is not JSON", why) from None
     if not isinstance(rows, list):
-        raise _unreadable(file, "the file is no array of rows", f"it holds {_JSON_KINDS.get(type(rows), 'a value')}")
+        raise _unreadable(
+            file, "the file is not an array of rows", f"it holds {_JSON_KINDS.get(type(rows), 'a value')}"
+        )
     reader = RowReader(staging, options.columns, file.name, part=_part)
     for lo in range(0, len(rows), CHUNK_ROWS):
         chunk = rows[lo : lo + CHUNK_ROWS]

@@ -376,7 +376,7 @@ def _shape_finding(record: Record, layout: TextLayout) -> Finding:
         )
     elif not record.text:
         return Finding(
-            text, "the line", Fault(f"is blank where {due} due", "a blank line is no row", "delete the line")
+            text, "the line", Fault(f"is blank where {due} due", "a blank line is not a row", "delete the line")
         )
     else:
         found = "1 field" if len(record.fields) == 1 else f"{len(record.fields)} fields"

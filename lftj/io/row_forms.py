@@ -126,7 +126,7 @@ class _Positional(_Form):
             return _other_kind(row, self._kind.__name__)
         if not _is_row(row):
             remedy = "give rows as tuples or lists, (1,) for one column"
-            return Fault("is no row", f"it is of type {type(row).__name__}", remedy)
+            return Fault("is not a row", f"it is of type {type(row).__name__}", remedy)
         if len(row) == self._width:
             return None
         values = "1 value" if len(row) == 1 else f"{len(row)} values"

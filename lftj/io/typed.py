@@ -80,7 +80,7 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
         reader = reader_of(stream)
     except pa.ArrowInvalid as error:
         raise ShapeError(
-            f"the source is no stream of rows: {error}",
+            f"the source is not a stream of rows: {error}",
             where=source,
             why="rows are read from an Arrow stream of record batches",
             remedy="give a table with one column per column of the relation",

@@ -331,7 +331,7 @@ def _typed(value: object, span: Span) -> ast.Constant | None:
     except (Misfit, ValueError) as error:
         fault = error.fault if isinstance(error, Misfit) else None
         fail(
-            f"{value!r} {fault.reason if fault else 'is no value of a rule'}",
+            f"{value!r} {fault.reason if fault else 'is not a value of a rule'}",
             why=fault.why if fault else str(error),
             remedy=fault.remedy if fault else "give a value of a type that columns have",
         )

@@ -76,7 +76,7 @@ def batches(
 
     `name`: what messages call what the rows are for.
     Without `wait`, a file that is followed gives `NOTHING_YET` where nothing has been appended to it. `DataError` for
-    files of another kind, and for text that is no row.
+    files of another kind, and for text that is not a row.
     """
     rows = count("rows", rows, "rows of a batch") or ROWS
     if isinstance(source, str | Path):

@@ -343,6 +343,6 @@ def _no_null(name: str, type_: str) -> None:
         raise DataError(
             "what is folded may be null",
             where=f"column `{name}`",
-            why="null is no value, and would have to be left out of the fold",
+            why="null is not a value, and would have to be left out of the fold",
             remedy='leave such rows out with `filter("!is_null(x)")`, or give them a value as in `coalesce(x, 0)`',
         )

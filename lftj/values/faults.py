@@ -54,7 +54,7 @@ def shown(value: object) -> str:
 def null(type: str) -> Fault:
     """A missing value: None, an Arrow null, pandas' NA."""
     return Fault(
-        "is no value",
+        "is not a value",
         f"a column of type {type} holds no nulls",
         f"declare the column `{type}?`, drop the rows without a value or fill them in",
     )

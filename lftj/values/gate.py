@@ -44,7 +44,7 @@ PANDAS_NULLABLE = {"int64": "Int64", "uint64": "UInt64", "bool": "boolean"}
 
 
 class RowShapeError(DataError):
-    """A row has another number of values than its relation has columns, or is no row at all."""
+    """A row has another number of values than its relation has columns, or is not a row at all."""
 
 
 # --- out --------------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def check_prefix(prefix: Any, columns: Sequence[Column], relation: str) -> list[
     """The codes of the numeric values, and the texts, of the first values of a row with these columns."""
     if not isinstance(prefix, Sequence | np.ndarray) or isinstance(prefix, str | bytes):
         raise RowShapeError(
-            f"{shown(prefix)} is no beginning of a row of `{relation}`",
+            f"{shown(prefix)} is not the beginning of a row of `{relation}`",
             why="an interval of keys is told by the first values of its rows",
             remedy="give the first values of a row as a tuple or list, (1,) for one",
         )
@@ -246,7 +246,7 @@ def _checked(row: Any, schema: Schema) -> list[int | str]:
     """The codes of the numeric values and the texts of the symbols of a row."""
     if not isinstance(row, Sequence | np.ndarray) or isinstance(row, str | bytes):
         raise RowShapeError(
-            f"{shown(row)} is no row of {schema}",
+            f"{shown(row)} is not a row of {schema}",
             why="a row has a value for every column, in order",
             remedy="give rows as tuples or lists, (1,) for one column",
         )

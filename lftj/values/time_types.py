@@ -160,7 +160,7 @@ class Date(_Time):
             try:
                 return dt.date.fromisoformat(text).toordinal() - _EPOCH_DAY
             except ValueError:
-                raise Misfit(faults.Fault("is no day of the calendar", self.takes, "correct the value")) from None
+                raise Misfit(faults.Fault("is not a day of the calendar", self.takes, "correct the value")) from None
         raise Misfit(faults.not_spelled(self))
 
     def literal(self, value: Any) -> str:

@@ -299,7 +299,7 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"monoid": "count", "lo": 2},
-        "2 is no beginning of a row of `t`\n"
+        "2 is not the beginning of a row of `t`\n"
         "  why: an interval of keys is told by the first values of its rows\n"
         "  do: give the first values of a row as a tuple or list, (1,) for one",
     ),

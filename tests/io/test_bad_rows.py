@@ -134,7 +134,7 @@ CASES = {
         E2,
         2,
         "the line is blank where 2 fields are due",
-        "a blank line is no row",
+        "a blank line is not a row",
         "delete the line",
     ),
     "blank, symbols": (
@@ -142,7 +142,7 @@ CASES = {
         S2,
         2,
         "the line is blank where 2 fields are due",
-        "a blank line is no row",
+        "a blank line is not a row",
         "delete the line",
     ),
     "blank first": (
@@ -150,7 +150,7 @@ CASES = {
         S2,
         1,
         "the line is blank where 2 fields are due",
-        "a blank line is no row",
+        "a blank line is not a row",
         "delete the line",
     ),
     "not ()": (

@@ -154,7 +154,7 @@ def test_lines_that_are_a_row_only_together_are_none() -> None:
 def test_lines_that_are_rows_only_together_are_bad_rows(content: bytes) -> None:
     """A text that was open at the end of a line went on in the next one."""
     db = lftj.Database(".decl e(a:symbol)")
-    with pytest.raises(DataError, match="is no JSON"):
+    with pytest.raises(DataError, match="is not JSON"):
         db.load("e", io.BytesIO(content), format="ndjson")
     rejects = db.load("e", io.BytesIO(content + b'["good"]\n'), format="ndjson", on_error="quarantine")
     assert rejects is not None
@@ -195,7 +195,7 @@ def test_categories_of_which_there_is_none() -> None:
         frame = pd.DataFrame({"s": pd.Series([missing, missing]).astype("category")})
         for type in ("symbol?", "timestamp?", "number?"):
             assert loaded(f"s:{type}", frame) == [(None,)]
-        with pytest.raises(DataError, match="null is no value"):
+        with pytest.raises(DataError, match="null is not a value"):
             loaded("s:symbol", frame)
 
 

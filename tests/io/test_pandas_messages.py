@@ -80,7 +80,7 @@ def test_nan_is_a_missing_value(type: str, values: pd.Series) -> None:
     frame = pd.DataFrame({"a": values})
     error = refused(f"a: {type}", frame)
     assert str(error) == (
-        "DataFrame, row 1 (from 0): 1 bad row: column `a` of `r`: null is no value\n"
+        "DataFrame, row 1 (from 0): 1 bad row: column `a` of `r`: null is not a value\n"
         f"  why: a column of type {type} holds no nulls\n"
         f"  do: declare the column `{type}?`, drop the rows without a value or fill them in, {APART}"
     )
@@ -96,7 +96,7 @@ def test_a_column_without_values(type: str, dtype: Any) -> None:
     frame = pd.DataFrame({"a": pd.Series([np.nan, np.nan], dtype=dtype)})
     error = refused(f"a: {type}", frame)
     assert str(error).startswith(
-        "DataFrame, row 0 (from 0): 2 bad rows; the first: column `a` of `r`: null is no value\n"
+        "DataFrame, row 0 (from 0): 2 bad rows; the first: column `a` of `r`: null is not a value\n"
     )
     assert loaded(f"a: {type}?", frame) == [(None,)]
 

@@ -112,8 +112,8 @@ def test_other_keys_are_passed_over_with_a_note(chunk: int, monkeypatch: pytest.
         ([Link("x", 1), {"src": 1, "dst": "x"}], 1, "{'src': 1, 'dst': 'x'} is a dict, not a Link as the first row is"),
         ([Arc("x", 1), ("y", 2)], 1, "('y', 2) is a tuple, not an Arc as the first row is"),
         ([{"src": "1", "dst": "x"}], 0, "column `src` of `edge`: '1' is a str, not a number"),
-        ([{"src": 1, "dst": None}], 0, "column `dst` of `edge`: null is no value"),
-        ([(1, "x"), {"src": 2, "dst": "y"}], 1, "{'src': 2, 'dst': 'y'} is no row"),
+        ([{"src": 1, "dst": None}], 0, "column `dst` of `edge`: null is not a value"),
+        ([(1, "x"), {"src": 2, "dst": "y"}], 1, "{'src': 2, 'dst': 'y'} is not a row"),
     ],
 )
 @pytest.mark.parametrize("chunk", [1, 65_536])
@@ -284,14 +284,14 @@ def test_files_of_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ('{"src": 1, "dst": "x"}\n{"src": 2, "dst": \n', 2, "is no JSON: Expecting value at column 18"),
-        ('{"src": 1, "dst": "x"}\n{"src": 2, "dst": "y"} {}\n', 2, "is no JSON: Extra data at column 24"),
-        ('[1, "x"]\n\n[2, "y"], [3, "z"]\n', 3, "is no JSON: Extra data at column 9"),
-        ('[1, "x"]\n[2,\n "y"]\n[1, "x"], [1, "x"]\n', 2, "is no JSON: Expecting value at column 4"),
-        ('[1, "x"]\n[[1]\n[2]]\n[1, "x"], [1, "x"]\n', 2, "is no JSON: Expecting ',' delimiter at column 5"),
+        ('{"src": 1, "dst": "x"}\n{"src": 2, "dst": \n', 2, "is not JSON: Expecting value at column 18"),
+        ('{"src": 1, "dst": "x"}\n{"src": 2, "dst": "y"} {}\n', 2, "is not JSON: Extra data at column 24"),
+        ('[1, "x"]\n\n[2, "y"], [3, "z"]\n', 3, "is not JSON: Extra data at column 9"),
+        ('[1, "x"]\n[2,\n "y"]\n[1, "x"], [1, "x"]\n', 2, "is not JSON: Expecting value at column 4"),
+        ('[1, "x"]\n[[1]\n[2]]\n[1, "x"], [1, "x"]\n', 2, "is not JSON: Expecting ',' delimiter at column 5"),
         ('[1, "x"]\n[1]\n', 2, "[1] has 1 value where 2 are due"),
-        ('[1, "x"]\n5\n', 2, "5 is no row"),
-        ('[1, "x"]\n{"src": 1, "dst": "x"}\n', 2, "{'src': 1, 'dst': 'x'} is no row"),
+        ('[1, "x"]\n5\n', 2, "5 is not a row"),
+        ('[1, "x"]\n{"src": 1, "dst": "x"}\n', 2, "{'src': 1, 'dst': 'x'} is not a row"),
         ('{"src": 1.0, "dst": "x"}\n', 1, "column `src` of `edge`: 1.0 is a float, not a number"),
         ('{"src": true, "dst": "x"}\n', 1, "column `src` of `edge`: True is a bool, not a number"),
         (
@@ -300,7 +300,7 @@ def test_files_of_json(tmp_path: Path) -> None:
             "`edge`: 9223372036854775808 does not fit into number",
         ),
         ('{"src": 1, "dst": "\\ud800"}\n', 1, "column `dst` of `edge`: '\\ud800' is not valid unicode"),
-        ("[" * 100_000 + "\n", 1, "is no JSON"),
+        ("[" * 100_000 + "\n", 1, "is not JSON"),
     ],
 )
 def test_bad_lines_of_json(
@@ -327,10 +327,10 @@ def test_a_line_that_is_no_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what", "why"),
     [
-        ('{"src": 1}', "the file is no array of rows", "it holds one object"),
-        ("[1, 2]\n[3, 4]", "the file is no JSON", "line 2, column 1: Extra data"),
-        ("[[1, 2],", "the file is no JSON", "line 1, column 9: Expecting value"),
-        ("", "the file is no JSON", "line 1, column 1: Expecting value"),
+        ('{"src": 1}', "the file is not an array of rows", "it holds one object"),
+        ("[1, 2]\n[3, 4]", "the file is not JSON", "line 2, column 1: Extra data"),
+        ("[[1, 2],", "the file is not JSON", "line 1, column 9: Expecting value"),
+        ("", "the file is not JSON", "line 1, column 1: Expecting value"),
     ],
 )
 def test_json_that_is_no_array(text: str, what: str, why: str, tmp_path: Path) -> None:

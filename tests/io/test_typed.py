@@ -122,12 +122,18 @@ def test_arrow_columns_of_another_kind(reader, array, type, kind, remedy):
 @pytest.mark.parametrize(
     ("array", "type", "row", "count", "said"),
     [
-        (pa.array([1, None, None]), "number", 1, 2, "null is no value"),
-        (pa.array([None]), "float", 0, 1, "null is no value"),
-        (pa.array(["a", None]), "symbol", 1, 1, "null is no value"),
-        (pa.array([None], pa.null()), "symbol", 0, 1, "null is no value"),
-        (pa.array(["a", None]).dictionary_encode(), "symbol", 1, 1, "null is no value"),
-        (pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])), "symbol", 1, 1, "null is no value"),
+        (pa.array([1, None, None]), "number", 1, 2, "null is not a value"),
+        (pa.array([None]), "float", 0, 1, "null is not a value"),
+        (pa.array(["a", None]), "symbol", 1, 1, "null is not a value"),
+        (pa.array([None], pa.null()), "symbol", 0, 1, "null is not a value"),
+        (pa.array(["a", None]).dictionary_encode(), "symbol", 1, 1, "null is not a value"),
+        (
+            pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])),
+            "symbol",
+            1,
+            1,
+            "null is not a value",
+        ),
         (pa.array([0, 2**63], pa.uint64()), "number", 1, 1, "9223372036854775808 does not fit into number"),
         (pa.array([0, -1], pa.int8()), "unsigned", 1, 1, "-1 does not fit into unsigned"),
         (pa.array([0.0, float("nan")]), "float", 1, 1, "nan is not a key"),
@@ -147,7 +153,7 @@ def test_arrow_values_that_do_not_fit(reader, array, type, row, count, said):
 
 def test_the_full_text_of_a_null(reader):
     assert reader.refusal(table(pa.array([1]), pa.array([None], pa.int64())), E2) == (
-        "Table, row 0 (from 0): 1 bad row: column `dst` of `edge`: null is no value\n"
+        "Table, row 0 (from 0): 1 bad row: column `dst` of `edge`: null is not a value\n"
         "  why: a column of type number holds no nulls\n"
         "  do: declare the column `number?`, drop the rows without a value or fill them in, "
         'or keep the good rows with on_error="quarantine"'
@@ -216,7 +222,7 @@ def test_pandas_missing_values(reader, missing):
         pd.Series(pd.Categorical(["a", None])),
     ):
         rejects = reader.load(pd.DataFrame({"x": series}), "x:symbol", on_error="quarantine").rejects
-        assert [str(r) for r in rejects] == ["DataFrame, row 1 (from 0): column `x` of `edge`: null is no value"]
+        assert [str(r) for r in rejects] == ["DataFrame, row 1 (from 0): column `x` of `edge`: null is not a value"]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_values_of_another_type_are_refused_without_advice_for_loads():
     with pytest.raises(lftj.DataError) as caught:
         circuit.step({"x": [(1, "", 0.0), (2, "", 0.0)]})
     assert str(caught.value) == (
-        "dict, row 0 (from 0): 1 bad row: column `y` of `<lambda>`: null is no value\n"
+        "dict, row 0 (from 0): 1 bad row: column `y` of `<lambda>`: null is not a value\n"
         "  why: a column of type number holds no nulls\n"
         "  do: declare the column `number?`, drop the rows without a value or fill them in"
     )

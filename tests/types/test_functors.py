@@ -216,7 +216,7 @@ def test_texts_of_texts(term: str, of: Any) -> None:
         ("x:decimal(18,0)", (Decimal(10**9),), "x * x", "not in the range of its type"),
         ("x:timestamp, w:duration", (dt.datetime(2024, 1, 1), dt.timedelta(0)), "bucket(x, w)", "range of its type"),
         ("x:date, w:duration", (dt.date(2024, 1, 1), dt.timedelta(hours=1)), "bucket(x, w)", "range of its type"),
-        ("x:symbol", ("2024-02-30",), "to_date(x)", "is no day of the calendar"),
+        ("x:symbol", ("2024-02-30",), "to_date(x)", "is not a day of the calendar"),
         *(
             ("x:symbol", (text,), "to_decimal(x, 2)", "is not a decimal")
             for text in ("x", "", "1_0", " 1", "1\n", "１", "inf", "nan", "0x1", "1e400", "1e99999999999999999999")
@@ -277,7 +277,7 @@ def test_bools_and_coalesce() -> None:
         ("p(round(1.5, x)) :- i(x).", "the digits behind the point are a constant from -18 to 18"),
         ("p(x) :- m(x), x = 1.555d.", "the constant `1.555d` has more than 2 digits behind the point"),
         (".decl q(x:decimal(5,2)) q(x) :- m(x).", "column `x` of `q` is decimal(5,2), and `x` is decimal(10,2)"),
-        ("p(@2024-02-30).", "is no day of the calendar"),
+        ("p(@2024-02-30).", "is not a day of the calendar"),
         ("p(s) :- s = sum x : { d(x) }.", "`sum` takes number, unsigned, float, duration or decimal, and `x` is date"),
     ],
 )

@@ -72,7 +72,7 @@ def test_what_does_not_fit_says_why(type: str, value: Any, why: str) -> None:
     assert len(db["v"]) == 0
     with pytest.raises(lftj.DataError, match="column `x` of `v`"):
         (1, value) in db["v"]  # noqa: B015
-    with pytest.raises(lftj.DataError, match="is no value"):
+    with pytest.raises(lftj.DataError, match="is not a value"):
         db.load("v", [(1, None)])
 
 
@@ -107,7 +107,7 @@ def test_other_spellings(text: str, type: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("type", "text", "why"),
     [
-        ("date", "2024-02-30", "is no day of the calendar"),
+        ("date", "2024-02-30", "is not a day of the calendar"),
         ("date", "24-02-03", "is not a date"),
         ("date", "2024-02-03 ", "is not a date"),
         ("timestamp", "2024-02-03T25:00:00", "is no time of the calendar"),
@@ -196,12 +196,12 @@ def test_every_nat_is_null(type: str, missing: Any) -> None:
     db.load("n", [(missing,)])
     assert list(db["n"]) == [(None,)]
     assert (missing,) in db["n"]
-    with pytest.raises(lftj.DataError, match="null is no value"):
+    with pytest.raises(lftj.DataError, match="null is not a value"):
         db.load("t", [(missing,)])
     rejects = db.load("t", [(missing,)], on_error="quarantine")
     assert rejects is not None
     assert len(rejects) == 1
-    with pytest.raises(lftj.DataError, match="is no value"):
+    with pytest.raises(lftj.DataError, match="is not a value"):
         assert (missing,) in db["t"]
     for name in "tn":
         with pytest.raises(lftj.DataError, match="cannot be null"):

@@ -159,7 +159,7 @@ def test_fault_texts():
     real = "a float is a 64-bit floating-point number; NaN is not a key"
     text = "a symbol is text (str)"
     assert faults.null("number") == (
-        "is no value",
+        "is not a value",
         "a column of type number holds no nulls",
         "declare the column `number?`, drop the rows without a value or fill them in",
     )

@@ -133,9 +133,9 @@ WHY = "  why: a row has a value for every column, in order\n"
         ),
         (
             "ab",
-            f"'ab' is no row of e(x:number, y:number)\n{WHY}  do: give rows as tuples or lists, (1,) for one column",
+            f"'ab' is not a row of e(x:number, y:number)\n{WHY}  do: give rows as tuples or lists, (1,) for one column",
         ),
-        (7, f"7 is no row of e(x:number, y:number)\n{WHY}  do: give rows as tuples or lists, (1,) for one column"),
+        (7, f"7 is not a row of e(x:number, y:number)\n{WHY}  do: give rows as tuples or lists, (1,) for one column"),
     ],
 )
 def test_a_misshapen_row(symbols, row, message):
