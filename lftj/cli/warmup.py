@@ -5,15 +5,23 @@ from __future__ import annotations
 import time
 
 from lftj.cli.outcome import Code, say
+from lftj.errors import DataError
 
 
 def compile_all() -> int:
     """Compile every kernel, or find it in the cache; say where it is kept."""
     from lftj.database import Database
+    from scantree._compiling import compiling
     from scantree._jit import CACHE_DIR
 
     start = time.monotonic()
     Database().prepare()
+    if not compiling.kept:
+        raise DataError(
+            f"the kernels are compiled, and cannot be kept in {CACHE_DIR}",
+            why="the folder cannot be written, so that each process compiles them again",
+            remedy="make it writable, or set LFTJ_CACHE_DIR to a folder that is",
+        )
     say(f"all kernels are compiled ({time.monotonic() - start:.1f} s) and kept in {CACHE_DIR}")
     return Code.DONE
 

@@ -66,6 +66,18 @@ def test_warmup_says_where_the_code_is_kept(capsys: pytest.CaptureFixture[str]) 
     assert err.endswith(f" s) and kept in {_jit.CACHE_DIR}\n")
 
 
+def test_warmup_says_that_the_code_is_not_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compiling.compiling, "kept", False)
+    assert main(["warmup"]) == 3
+    assert capsys.readouterr().err == (
+        f"lftj: error: the kernels are compiled, and cannot be kept in {_jit.CACHE_DIR}\n"
+        "  why: the folder cannot be written, so that each process compiles them again\n"
+        "  do: make it writable, or set LFTJ_CACHE_DIR to a folder that is\n"
+    )
+
+
 def test_what_following_changes_needs_can_be_compiled_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup", "--updates"]) == 0
     assert capsys.readouterr() == ("", "")
