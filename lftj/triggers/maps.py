@@ -21,7 +21,7 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from lftj.errors import EvaluationError
+from lftj.errors import DataError, EvaluationError
 from lftj.triggers import event_kernel as k
 from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
@@ -227,6 +227,12 @@ class Maps:
 
     def entries(self, name: str) -> tuple[Ints, Ints]:
         """(keys int64[k, n], values int64[n]) of a map, in no order."""
+        if name not in self.lowered.places:
+            raise DataError(
+                f"the program has no map {name!r}",
+                why=f"its maps are {', '.join(self.lowered.places)}",
+                remedy="give one of these names",
+            )
         (table, value), desc = self.lowered.places[name], self.tables.desc
         keys = int(desc[table, t.KEYS])
         out = np.empty((keys + int(desc[table, t.VALUES]), int(desc[table, t.COUNT])), np.int64)

@@ -85,3 +85,10 @@ def test_what_is_no_text_no_program_or_no_list_is_refused() -> None:
         triggers.Maps(triggers.from_calculus(REVENUE)).follow(3)  # type: ignore[arg-type]
     with pytest.raises(ProgramError, match="variable `z` is not bound"):
         triggers.from_calculus("q[] = Sum(z, O(k, r))")
+
+
+def test_a_map_that_is_not_there_is_named() -> None:
+    maps = triggers.Maps(triggers.from_calculus(REVENUE))
+    with pytest.raises(DataError, match=r"the program has no map 'revenue'\n  why: its maps are q, m_O"):
+        maps.entries("revenue")
+    assert repr(maps) == "<Maps of q: 0 entries>"
