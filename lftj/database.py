@@ -95,9 +95,9 @@ class Database(Moments):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing; `maintain` says how its heads are kept, as in `rules`.
-    `memory_limit` caps the bytes of stored pages: a number, or a
-    text such as "2GiB"; beyond it `MemoryLimitError` is raised. `threads`: how many may work at a time on what is large
-    enough (`lftj.store.threads` lists what); the answers are those of one thread.
+    `memory_limit` caps the bytes of stored pages: a number, or a text such as "2GiB"; beyond it `MemoryLimitError` is
+    raised. `threads`: how many may work at a time on what is large enough (`lftj.store.threads` lists what); the
+    answers are those of one thread.
 
     `path`: the file that everything is kept in (docs/files.md). It is made if it is not there, else opened with what is
     in it; a `program` that it was opened with before is not added again. The next two are for files only. `sync`: what

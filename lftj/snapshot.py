@@ -87,8 +87,8 @@ class Moments(InFile):
     def at(self, when: int | dt.datetime) -> Snapshot:
         """A snapshot of the database as it was after entry number `when` of the log, or at a time.
 
-        It reaches as far back as `retain=` keeps the log, and raises `DataError` for what is not kept. Reading what had no
-        value then raises what it raised then.
+        It reaches as far back as `retain=` keeps the log, and raises `DataError` for what is not kept. Reading what
+        had no value then raises what it raised then.
         """
         from lftj.durable.history import as_of
 
