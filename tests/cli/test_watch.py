@@ -105,6 +105,20 @@ def test_null_among_what_changes(watch: Callable[..., Watch], triangles: Shell) 
     assert running.commit() == ["-to null", "-to 2", "+to 3"]
 
 
+def test_copies_of_a_bag_are_those_of_its_file_and_of_the_text(watch: Callable[..., Watch], triangles: Shell) -> None:
+    program = (
+        '.decl scan(item:symbol) -> copies:number bag\n.input scan\nscan("tea", {n}).\nmany(i, c) :- scan(i, c).\n'
+    )
+    triangles.write({"tri.dl": program.format(n=2), "facts/scan.facts": "tea\nmilk\nmilk\n"})
+    running = watch()
+    assert running.commit() == ["+many milk 2", "+many tea 3"]
+    running.told("lftj: watching")
+    running.replace("facts/scan.facts", "tea\ntea\n")
+    assert running.commit() == ["-many milk 2", "-many tea 3", "+many tea 4"]
+    running.replace("tri.dl", program.format(n=5))
+    assert running.commit() == ["-many tea 4", "+many tea 7"]
+
+
 def test_a_broken_file_is_told_and_the_last_good_state_stays(watch: Callable[..., Watch]) -> None:
     running = watch("--no-initial")
     running.told("lftj: watching")

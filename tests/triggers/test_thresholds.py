@@ -27,6 +27,8 @@ RULES = {
     "missed": f"missed[] = sum ap * av - bp * bv : {{ bids(_, _, bv, bp), asks(_, _, av, ap), {TOTALS},"
     " ra = sum v : { asks(_, _, v, p), p > ap }, rb = sum v : { bids(_, _, v, p), p > bp },"
     " ta > 4 * ra, tb > 4 * rb }.",
+    "scaled": f"scaled[] = sum -(ap * bv) - (2 - bp) * 3 : {{ bids(_, _, bv, bp), asks(_, _, av, ap), {TOTALS},"
+    " -(6 * bv) < 0 - tb, (av - 1) * 6 > ta - 6 }.",
     "counted": "counted[] = sum 2 * p + 1 : { asks(_, 1, _, p), n = count : { asks(_, 1, _, q), q < p },"
     " a = count : { asks(_, 1, _, _) }, n < 3, a - n > 1 }.",
 }
@@ -50,6 +52,7 @@ def expected(bids, asks):
         "below": sum(1 for _, _, v, p in bids if 3 * tb - 1 <= 4 * sum(w for _, _, w, q in bids if q <= p) and v > 1),
         "spread": sum(a[3] - b[3] for a in large_asks for b in large_bids),
         "missed": sum(a[2] * a[3] - b[2] * b[3] for a in best_asks for b in best_bids),
+        "scaled": sum(-(a[3] * b[2]) - (2 - b[3]) * 3 for a in large_asks for b in large_bids),
         "counted": sum(2 * p + 1 for p, n in ranked if n < 3 and len(mine) - n > 1),
     }
 
