@@ -3,8 +3,9 @@
     python -m bench.asked [--quick]
 
 Paths of three edges of a graph with both ends among the first vertices, counted, and by their second vertex; the table
-has no key. And TPC-H's q1, q3, q6 and q10 at scale 0.1, over tables of bench.tpch_made. Each case has a database of its
-own with the tables loaded. Nothing was asked before the first question, which builds what it needs; of the later ones
+has no key. Questions of a report over a million made sales, which have no key either, and 100,000 customers. And
+TPC-H's q1, q3, q6 and q10 at scale 0.1, over tables of bench.tpch_made. Each case has a database of its own with the
+tables loaded. Nothing was asked before the first question, which builds what it needs; of the later ones
 it is the last. Answers are compared. "kept": bytes of pages that the questions leave. One thread. To
 `bench/results/asked.jsonl`.
 """
@@ -15,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from bench import graphs, results
 from bench.cases import Bench, Line
@@ -35,6 +38,37 @@ PATHS = {
     "paths counted": f"select count(*) as n {_PATHS}",
     "paths by vertex": f"select e2.a, count(*) as n {_PATHS} group by e2.a",
 }
+SALES, CUSTOMERS, QUICK_SALES = 1_000_000, 100_000, 2_000
+SHOP = """
+create table sale (id int not null, customer int not null, qty int not null, price int not null, day date not null);
+create table customer (id int primary key, region int not null)
+"""
+REPORTS = {
+    "by customer": "select customer, sum(price) as total from sale group by customer",
+    "extremes": "select customer, min(price) as least, max(price) as most from sale group by customer",
+    "by month": "select date_trunc('month', day) as month, sum(price) as total from sale group by 1",
+    "by region": "select region, sum(price * qty) as total from sale, customer c where customer = c.id group by region",
+    "first ten": "select id, price from sale order by price desc, id limit 10",
+}
+
+
+def shop(quick: bool) -> dict[str, Any]:
+    """The tables of `SHOP`, seeded."""
+    import pyarrow as pa
+
+    rng, n, customers = np.random.default_rng(7), QUICK_SALES if quick else SALES, CUSTOMERS
+    days = rng.integers(17_000, 19_000, n).astype(np.int32)
+    sale = {
+        "id": np.arange(n),
+        "customer": rng.integers(0, customers, n),
+        "qty": rng.integers(1, 50, n),
+        "price": rng.integers(1, 10_000, n),
+        "day": pa.array(days, pa.int32()).cast(pa.date32()),
+    }
+    return {
+        "sale": pa.table(sale),
+        "customer": pa.table({"id": np.arange(customers), "region": rng.integers(0, 25, customers)}),
+    }
 
 
 def case(request: Line) -> tuple[str, str, dict[str, Any]]:
@@ -46,6 +80,8 @@ def case(request: Line) -> tuple[str, str, dict[str, Any]]:
         query = QUERIES[workload]
         tables = made(QUICK_SCALE if request["quick"] else SCALE)
         return ";".join(TABLES[name] for name in reads(query)), query.body, {n: tables[n] for n in reads(query)}
+    if workload in REPORTS:
+        return SHOP, REPORTS[workload], shop(request["quick"])
     rows = graphs.load(graph).rows
     return (
         EDGES,
@@ -92,7 +128,7 @@ def measured(request: Line) -> Line:
 def requests(quick: bool) -> Iterator[Line]:
     """What is to be measured."""
     what = [(name, graph) for name in PATHS for graph in (("tiny",) if quick else GRAPHS)]
-    for workload, graph in [*what, *((name, "tpch") for name in TPCH)]:
+    for workload, graph in [*what, *((name, "sales") for name in REPORTS), *((name, "tpch") for name in TPCH)]:
         yield {"workload": workload, "graph": graph, "mode": "asked", "engine": "lftj", "quick": quick}
 
 
