@@ -133,9 +133,10 @@ class Recursion:
         if not pick(rng, range(8)) and "[" not in body and ";" not in body:
             lookup = f"{pick(rng, self.heads)}[{self.key(there, other)}]"
             own = [*own, lookup]
-        return f"{op} {self.value(own) if pick(rng, range(3)) else pick(rng, own)} : {body}", (
-            "float" if op == "mean" else self.kind
-        )
+        term = self.value(own)
+        if not any(name in term for name in own):  # a constant alone has no type that a column gives it
+            term = pick(rng, own)
+        return f"{op} {term} : {body}", "float" if op == "mean" else self.kind
 
     # -- rules ---------------------------------------------------------------------------------------------------------
 
