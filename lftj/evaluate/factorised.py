@@ -28,7 +28,9 @@ from lftj.language.aggregate_specs import accumulated
 from lftj.language.clause import Apply, Clause, Term, Var, variables_of
 from lftj.language.types import DECIMAL, NUMBER, scale_of
 from lftj.plan.body import Body, body_of
+from lftj.plan.groups_first import groups_first, steps_by_blocks
 from lftj.plan.joinplan import Folded, JoinPlan, choice_of, plan_join
+from lftj.plan.keyorder import OrderSearch
 from lftj.plan.partial_functions import partial_of, partial_terms
 from lftj.program.evaluation import Evaluation
 from lftj.program.text_split import split_text
@@ -91,7 +93,8 @@ def _greatest(term: Term) -> int:
 class Counting:
     """How the groups of a clause are counted: by blocks, in the key order that its bindings would be enumerated in.
 
-    That takes no fewer steps. `ones`: factors that are left out (single_copies.py), with them `folded` and `body`.
+    That takes no fewer steps; or with the groups first (groups_first.py). `ones`: factors that are left out
+    (single_copies.py), and with them `folded` and `body`.
     """
 
     evaluator: Evaluator
@@ -109,7 +112,18 @@ class Counting:
         if folded is None:
             return None
         body, plan, ones = planned(evaluator, clause, folded, limits)
-        return cls(evaluator, clause, limits, folded._replace(factors=folded.factors - ones), body, plan, ones)
+        made = cls(evaluator, clause, limits, folded._replace(factors=folded.factors - ones), body, plan, ones)
+
+        def best() -> JoinPlan:
+            return groups_first(made._search(), plan, folded.groups, evaluator.relations, made.by_blocks)
+
+        return replace(
+            made, plan=evaluator.kept((clause, "groups", plan.order, ones), clause, evaluator.relations, best)
+        )
+
+    def _search(self) -> OrderSearch:
+        read = {atom.predicate for atom in (*self.body.atoms, *self.body.negated)}
+        return OrderSearch(self.body, {name: self.evaluator.relations[name].statistics for name in read}, True)
 
     def by_blocks(self, plan: JoinPlan) -> JoinPlan:
         """What counts in the key order of `plan`."""
@@ -140,20 +154,8 @@ class Counting:
         return Evaluation(clause, walked, counters, time.perf_counter() - start)
 
     def steps(self) -> float:
-        """How many steps that is estimated to take.
-
-        A block that remembers its counts is counted at most once for each row that has its keys.
-        """
-        counted, relations = self.by_blocks(self.plan), self.evaluator.relations
-        parts = list[float]()  # of the estimated bindings of the depths of each block, those that are met
-        for block in counted.blocks:
-            above = counted.depths[block.parent] if block.parent >= 0 else None
-            rows, visits = (1.0, 1.0) if above is None else (max(1.0, above.rows), above.rows * parts[above.block])
-            if block.keys is not None:
-                sizes = [len(relations[a.predicate]) for a in self.body.atoms if a.variables.issuperset(block.keys)]
-                visits = min([visits, *sizes] if block.keys else [visits, 1.0])
-            parts.append(visits / rows)
-        return min(self.plan.cost, sum(depth.rows * parts[depth.block] for depth in counted.depths))
+        """How many steps that is estimated to take."""
+        return min(self.plan.cost, steps_by_blocks(self.by_blocks(self.plan), self._search().matches))
 
 
 def sums_by_blocks(

@@ -339,3 +339,22 @@ def test_an_idle_memo_is_asked_again_where_counts_take_more() -> None:
     r = [(a, a) for a in range(few)] + [(few + k, 2 * d + (k > 0)) for k in range(3) for d in range(many)]
     expected = loaded(db, e, r)
     assert idle_after_counting(db, expected, ("a", "b", "c", "d")) == [False]
+
+
+def test_groups_that_would_come_last_come_first() -> None:
+    """Two stars: of the enumeration the group is the last variable, so that it is met for each of its bindings."""
+    n = 60
+    db = lftj.Database(f"{DECLARED} h[a] = sum d : {{ e(a, b), r(b, c), e(c, d) }}.")
+    db.load("e", [(i, j) for i in range(n) for j in range(3)] + [(i % 3, n + i) for i in range(n)])
+    db.load("r", [(i % 3, i) for i in range(n)])
+    e, r = list(db["e"]), list(db["r"])
+    expected: dict[int, int] = {}
+    for (a, b), (b_, c), (c_, d) in ((x, y, z) for x in e for y in r if y[0] == x[1] for z in e if z[0] == y[1]):
+        assert (b, c) == (b_, c_)
+        expected[a] = expected.get(a, 0) + d
+    assert dict(db["h"]) == expected
+    (clause,) = aggregates(db)
+    done = db._state.evaluations[clause]
+    assert done.plan.order[0] == "a"
+    assert done.counters is not None
+    assert done.counters.steps < len(e) * 4, done.counters.steps
