@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.errors import DataError, EvaluationError
+from lftj.errors import ArgumentError, DataError, EvaluationError
 from lftj.triggers import event_kernel as k
 from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
@@ -220,6 +220,14 @@ class Maps:
 
     def __repr__(self) -> str:
         return f"<Maps of {', '.join(self.program.tops)}: {len(self):,} entries>"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Refused: kernels know where the tables lie, and would not come to an end in those of a copy."""
+        raise ArgumentError(
+            "a Maps can be neither pickled nor copied",
+            why="its tables lie in the memory of this process, where kernels know them",
+            remedy="make another of the program, `triggers.Maps(program)`, which follows the same events",
+        )
 
     def __len__(self) -> int:
         """Entries in all tables."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import SupportsIndex
 
 import numpy as np
 import pytest
 
 from lftj import DataError, ProgramError, triggers
+from lftj.errors import ArgumentError
 
 REVENUE = "q[] = Sum(p * r, O(k, r) and L(k, p))"
 UNEVEN = "q[k] = Sum(p * r, O(k, r) and L(k, p, c))"
@@ -92,3 +95,12 @@ def test_a_map_that_is_not_there_is_named() -> None:
     with pytest.raises(DataError, match=r"the program has no map 'revenue'\n  why: its maps are q, m_O"):
         maps.entries("revenue")
     assert repr(maps) == "<Maps of q: 0 entries>"
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_maps_are_not_copied(copied: Callable[[object], object]) -> None:
+    """A copy that followed an event did not come to an end."""
+    program = triggers.from_calculus(REVENUE)
+    with pytest.raises(ArgumentError, match="a Maps can be neither pickled nor copied"):
+        copied(triggers.Maps(program))
+    assert copy.deepcopy(program) == program
