@@ -165,7 +165,8 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     atoms = tuple(computed.atom(atom) for atom in clause.body.atoms)
     negated = tuple(computed.atom(atom) for atom in clause.body.negated)
     matching = [c.left for c in clause.body.compares if c.op == OR_NULL]
-    compares = [_compare(compare, clause) for compare in clause.body.compares if compare.op != OR_NULL]
+    compared = [_compare(compare, clause) for compare in clause.body.compares if compare.op != OR_NULL]
+    compares = [compare for compare in compared if not _is_sure(compare)]
     compares += [not_null(Var(name, clause.variables[name].type or NUMBER)) for name in clause.not_null]
     compares += [not_null(_term(term, clause)) for term in values_that_may_be_null(clause)]
     head_args = tuple(_term(arg, clause) for arg in clause.head.args)
@@ -195,6 +196,12 @@ def _compare(compare: ast.Comparison, clause: TypedClause) -> Compare:
         # It has a value, which may have the code of null, or the clause does not hold.
         return Compare("!=" if compare.op == IS_NULL else "=", left, left, compare.span)
     return Compare(compare.op, left, _term(compare.right, clause), compare.span)
+
+
+def _is_sure(compare: Compare) -> bool:
+    """Whether a comparison always holds: of a variable that is not null, with itself."""
+    left = compare.left
+    return compare.op == "=" and isinstance(left, Var) and left == compare.right and not is_nullable(left.type)
 
 
 def _aggregate(clause: TypedClause) -> Aggregate | None:

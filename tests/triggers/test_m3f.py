@@ -143,7 +143,7 @@ KEYED = "relation R(a: number)\nmap q[a: number] = R(a)\ntop q\non +R(a): "
         (f'{KEYED}q[a] += q["x"]', 'type conflict: `"x"` is symbol, `a` of `q` is number', "4:11"),
         (f'{KEYED}q[a] += {{a < "x"}}', 'type conflict: `a` is number, `"x"` is symbol', "4:11"),
         (f'{KEYED}q["x":number] += 1', "the constant is not a number", "4:13"),
-        (f"{KEYED}q[null:number] += 1", "the constant is no value", "4:13"),
+        (f"{KEYED}q[null:number] += 1", "the constant is not a value", "4:13"),
         (f"{KEYED}q[9223372036854775808] += 1", "the constant does not fit into number", "4:13"),
         (f'{KEYED}q["\\q"] += 1', "unknown escape `\\q`", "4:13"),
         ("map q[] = ", "the text ends too early", "1:10"),
