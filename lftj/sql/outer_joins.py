@@ -4,6 +4,8 @@
                             @v.join1(l.., null..)  :- l(..), !@v.match2(l's columns in c).
                             @v.match2(l's columns) :- r(..), c.
 
+Where a query asks for rows that match nothing, as by `... on r.a = l.b where r.a is null`, the first rule is left out.
+
 The head has the columns that the query names and those that tell the rows of a side apart; so that a row of it comes
 from one row of each side, and its copies are the product of theirs. That of a full join has a column that says of which
 rule a row is: a row of nulls may be one of either side.
@@ -215,7 +217,42 @@ class _Join:
                 self._unmatched(at)
         self.parameters = {key: p for scope, _ in self.bodies for key, p in scope.parameters.items()}
         for number, (scope, found) in enumerate(self.bodies):
+            if number == 0 and side == "LEFT" and self._leaves_out_matches():
+                continue
             self._rules_of(scope, found, [ast.Constant(number, NUMBER)] if side == "FULL" else [])
+
+    def _leaves_out_matches(self) -> bool:
+        """Whether `where` asks for null in a column of the right side that has a value in all rows that match.
+
+        Another join that fills with null might have such rows again.
+        """
+        query = self.join.parent
+        if not isinstance(query, exp.Select) or query.args.get("where") is None:
+            return False
+        if any(str(other.args.get("side") or "").upper() in ("RIGHT", "FULL") for other in query.args["joins"]):
+            return False
+        parts = [part.unnest() for part in conjuncts(query.args["where"].this)]
+        asked = [part for part in parts if isinstance(part, exp.Is)]
+        return any(isinstance(part.expression, exp.Null) and self._has_value(part.this) for part in asked)
+
+    def _has_value(self, node: exp.Expr) -> bool:
+        """Whether a node is a column of the right side, and has a value in all rows that match."""
+        if not isinstance(node, exp.Column):
+            return False
+        of, name = node.table.casefold(), node.name.casefold()
+        found = [
+            (side, at)
+            for side in self.sides
+            for table in side.tables
+            if not of or table.table.name.casefold() == of
+            for called, at in table.columns.items()
+            if called.casefold() == name
+        ]
+        if len(found) != 1 or found[0][0] is not self.sides[1]:
+            return False
+        parts = [part.unnest() for part in _on(self.join)]
+        equated = [side for part in parts if isinstance(part, exp.EQ) for side in (part.this, part.expression)]
+        return not found[0][0].derived.columns[found[0][1]].nullable or node in equated
 
     def _unmatched(self, at: int) -> None:
         """The rows of a side that no row of the other matches."""
