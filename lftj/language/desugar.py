@@ -14,6 +14,7 @@ the outside by name, and it is desugared by the same steps with its group as its
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
@@ -300,7 +301,8 @@ def binders(variables: Iterable[ast.Variable], body: Conjunction) -> Conjunction
     for atom in body.atoms:
         plain = [arg for arg in atom.args if isinstance(arg, ast.Variable)]
         if wanted <= {arg.name for arg in plain}:
-            return Conjunction((replace(atom, args=tuple(_kept(arg, wanted, plain) for arg in atom.args)),))
+            alone = replace(atom, args=tuple(_kept(arg, wanted, plain) for arg in atom.args))
+            return Conjunction((alone,), _marks([alone], body))
     equalities = [compare for compare in body.compares if compare.op == "="]
     joined = _joined(wanted, [*body.atoms, *equalities])
     bound = bound_variables(replace(body, atoms=tuple(a for a in body.atoms if a in joined)))
@@ -309,7 +311,15 @@ def binders(variables: Iterable[ast.Variable], body: Conjunction) -> Conjunction
         for atom in body.atoms
         if atom in joined
     )
-    return Conjunction(atoms, tuple(c for c in equalities if c in joined and _names((c,)) <= bound))
+    held = (c for c in equalities if c in joined and _names((c,)) <= bound)
+    return Conjunction(atoms, (*held, *_marks(atoms, body)))
+
+
+def _marks(atoms: Iterable[ast.Atom], body: Conjunction) -> tuple[ast.Comparison, ...]:
+    """What says that null matches null in variables which are in several places of these atoms."""
+    places = Counter(arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable))
+    marks = (compare for compare in body.compares if lets_null_match(compare))
+    return tuple(mark for mark in marks if isinstance(mark.left, ast.Variable) and places[mark.left.name] > 1)
 
 
 def _kept(arg: ast.Term, wanted: set[str], plain: list[ast.Variable]) -> ast.Term:

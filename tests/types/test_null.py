@@ -572,3 +572,17 @@ def test_null_equals_nothing_in_a_negated_conjunction(group: str, without: list[
             list(db["h"])
         assert [x for (x,) in db["h"]] == without
         assert list(db["c"]) == [(len(without),)]
+
+
+@pytest.mark.parametrize("where", ["r(x, x)", "r(x, _), s(x)", "r(x, y), s(x), s(y), or_null(y)"])
+def test_the_groups_of_a_sum_are_those_in_which_null_matches_null(where: str) -> None:
+    """What binds a group was asked for once more, without what lets null match null."""
+    db = lftj.Database(".decl r(x:number?, y:number?)  .decl s(x:number?)  .decl v(x:number)")
+    db.rules(f"h(x, n) :- {where}, n = sum x : {{ v(x) }}, or_null(x).")
+    db.load("r", [(None, None), (1, 1), (2, 3)])
+    db.load("s", [(None,), (1,)])
+    db.load("v", [(1,)])
+    assert list(db["h"]) == [(None, 0), (1, 1)]
+    with db.transaction() as tx:
+        tx.erase("r", [(None, None)])
+    assert list(db["h"]) == [(1, 1)]
