@@ -13,6 +13,7 @@ from itertools import count, product
 
 from tests.fuzz.sql_terms import Sql, Untranslated, applied, cast, constant, folded
 from tests.plain.syntax import (
+    NULL_TESTS,
     Agg,
     Apply,
     Atom,
@@ -162,6 +163,8 @@ class _Translator:
         return True
 
     def test(self, compare: Cmp, bound: Bound) -> str:
+        if compare.op in NULL_TESTS:
+            raise Untranslated("tests for null")  # SQL takes what has no value for null
         left, right = self.term(compare.left, bound).text, self.term(compare.right, bound).text
         if compare.op == "contains":
             return f"contains({right}, {left})"
