@@ -34,8 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.join import exactsum
-from lftj.join.dense_groups import dense_sums
+from lftj.join import dense_groups, exactsum
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import scale_of
 from lftj.store.change import Change
@@ -173,10 +172,10 @@ def too_many(about: float) -> EvaluationError:
 def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
     k, m = folding.groups, rows.shape[1]
-    small = np.abs(weights).sum(dtype=np.float64) < MOST
-    if folding.storage != "float" and (small or not folding.operand):
+    small = bool(folding.operand) and folding.storage != "float" and np.abs(weights).sum(dtype=np.float64) < MOST
+    if m >= dense_groups.LEAST and folding.storage != "float" and (small or not folding.operand):
         flipped = int(SIGN) if folding.storage == "unsigned" else 0
-        dense = dense_sums(rows, k, weights, flipped, BITS, wide=bool(folding.operand))
+        dense = dense_groups.dense_sums(rows, k, weights, flipped, BITS, wide=bool(folding.operand))
         if dense is not None:
             none = np.empty((k + 1, 0), np.int64)
             return Sums(*dense, none, none[0])

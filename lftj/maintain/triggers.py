@@ -133,10 +133,12 @@ class Triggers:
             return False
         many = FAR_TOO_MANY_BINDINGS * sum(len(relations[name]) for name in heads.reads)
         counting = Counting.of(step.evaluator, clause, limits)
-        evaluating = step.evaluator.plan(clause, limits=limits)[1].cost if counting is None else counting.steps()
-        return (
-            AS_MANY * len(clause.atoms) * evaluating >= many and self._by_deltas(step, heads) >= FAR_TOO_MANY_BINDINGS
-        )
+        dear = many / (AS_MANY * len(clause.atoms))
+        plan = step.evaluator.plan(clause, limits=limits)[1] if counting is None else counting.plan
+        # By blocks it takes fewer steps than enumerating, which are known already.
+        if plan.cost < dear or (counting is not None and counting.steps() < dear):
+            return False
+        return self._by_deltas(step, heads) >= FAR_TOO_MANY_BINDINGS
 
     def _why_delta(self, step: Step, heads: Heads) -> str:
         """Why a count, sum or mean is rather followed by deltas; empty if not."""
