@@ -23,6 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import BITS, COUNTABLE, LOW, Folding, Gathering, Sums, too_many
 from lftj.evaluate.overdue import finish
 from lftj.evaluate.single_copies import planned
+from lftj.join import dense_groups
 from lftj.join.run import Counters, Limits, Run, TooManyRows
 from lftj.language.aggregate_specs import accumulated
 from lftj.language.clause import Apply, Clause, Term, Var, variables_of
@@ -211,8 +212,9 @@ class GroupRows:
         self._waiting, self._size = [], 0
         self._fits = self._fits and not (self.folding.operand and (rows[-1] > self._most).any())
         split = rows[k : k + len(self._words) // 2]
-        words = np.concatenate([split >> BITS, split & LOW])
-        self._groups, self._words = consolidated(np.hstack([self._groups, rows[:k]]), np.hstack([self._words, words]))
+        words = np.hstack([self._words, np.concatenate([split >> BITS, split & LOW])])
+        groups = np.hstack([self._groups, rows[:k]])
+        self._groups, self._words = dense_groups.dense_words(groups, words) or consolidated(groups, words)
 
     def sums(self) -> Sums | None:
         """The sums of all that came; None if a product may be out of range, so that bindings have to be enumerated."""

@@ -109,6 +109,16 @@ def _add_up(rows, least, steps, spans, weights, flipped, half, table, met):
 
 
 @kernel
+def _add_words(groups, least, steps, spans, words, table, met):
+    """Add the columns of `words` int64[w, m], of `groups` int64[k, m], at their places in `table` int64[places, w]."""
+    for i in range(groups.shape[1]):
+        at = _place(groups, i, least, steps, spans)
+        met[at] = True
+        for w in range(len(words)):
+            table[at, w] += words[w, i]
+
+
+@kernel
 def _best_of(rows, least, steps, spans, last, table, met):
     """Leave the least, or with `last` the greatest, value of row k of `rows` at the place of its group in `table`."""
     for i in range(rows.shape[1]):
@@ -130,6 +140,20 @@ def dense_sums(rows: Ints, groups: int, weights: Ints, flipped: int, half: int, 
         return None
     table, met = np.zeros((places.room, 3 if wide else 1), np.int64), np.zeros(places.room, np.bool_)
     _add_up(rows, places.least, places.steps, places.spans, weights, np.int64(flipped), half, table, met)
+    at = np.flatnonzero(met)
+    return places.groups(at), np.ascontiguousarray(table[at].T)
+
+
+def dense_words(groups: Ints, words: Ints) -> tuple[Ints, Ints] | None:
+    """(the distinct groups int64[k, g] in order, their words int64[w, g] added up) of rows int64[k, m], int64[w, m].
+
+    None where they do not lie close together.
+    """
+    places = Places.of(groups)
+    if places is None:
+        return None
+    table, met = np.zeros((places.room, len(words)), np.int64), np.zeros(places.room, np.bool_)
+    _add_words(groups, places.least, places.steps, places.spans, words, table, met)
     at = np.flatnonzero(met)
     return places.groups(at), np.ascontiguousarray(table[at].T)
 

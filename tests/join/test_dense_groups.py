@@ -59,6 +59,27 @@ def test_dense_sums_are_those_of_sorted_groups(rng: Random) -> None:
 
 @given(rng=seeds)
 @examples(100, 10)
+def test_words_of_dense_groups_are_those_of_sorted_ones(rng: Random) -> None:
+    k, n, width = rng.randint(0, 3), rng.randint(1, 60), rng.choice([2, 4])
+    offset, apart = rng.choice([(0, 1), (-(2**63) + 4, 1), (7, 86_400_000_000)])
+    rows = [[offset + apart * rng.randint(-2, rng.choice([2, 20])) for _ in range(n)] for _ in range(k)]
+    groups = np.array(rows, np.int64).reshape(k, n)
+    words = np.array([drawn(rng, n, [2**56, -(2**56)]) for _ in range(width)], np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense_groups, "LEAST", 1)
+        found = dense_groups.dense_words(groups, words)
+    sums: dict[tuple[int, ...], list[int]] = {}
+    for i in range(n):
+        held = sums.setdefault(tuple(row[i] for row in rows), [0] * width)
+        sums[tuple(row[i] for row in rows)] = [a + b for a, b in zip(held, words[:, i].tolist(), strict=True)]
+    assert found is not None or len(sums) > 1
+    if found is not None:
+        assert found[0].T.tolist() == [list(group) for group in sorted(sums)]
+        assert found[1].T.tolist() == [sums[group] for group in sorted(sums)]
+
+
+@given(rng=seeds)
+@examples(100, 10)
 def test_dense_extremes_are_those_of_each_group(rng: Random) -> None:
     k, n, last = rng.randint(0, 2), rng.randint(1, 60), rng.random() < 0.5
     rows = [[rng.randint(-2, rng.choice([2, 20])) * 3600 for _ in range(n)] for _ in range(k)] + [drawn(rng, n, ENDS)]
