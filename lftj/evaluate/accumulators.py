@@ -206,7 +206,8 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
         product = (weights & LOW).astype(np.uint64) * low.astype(np.uint64)
         carried_over = (product >> np.uint64(BITS)).astype(np.int64) + (weights >> BITS) * low
         parts = np.stack([weights, weights * high + carried_over, (product & np.uint64(LOW)).astype(np.int64)])
-    return Sums(distinct, np.add.reduceat(parts, starts, axis=1), none, none[0])
+    # Where each binding is a group of its own there is nothing to add.
+    return Sums(distinct, parts if len(starts) == m else np.add.reduceat(parts, starts, axis=1), none, none[0])
 
 
 class Gathering:

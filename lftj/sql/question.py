@@ -42,6 +42,7 @@ from lftj.values import gate
 from lftj.values.schema import Column, Schema
 from lftj.values.type_table import is_nullable, type_of
 from scantree.memory import ArenaFullError
+from scantree.sort import sorting
 
 Codes = npt.NDArray[np.int64]
 NO_OPTIONS = RuleOptions.of(None, None, None)
@@ -305,7 +306,7 @@ def positions(found: Answer, view: View, evaluator: Evaluator) -> npt.NDArray[np
 def _sorted(keys: list[Codes], end: int | None) -> npt.NDArray[np.int64]:
     """The first `end` positions, at least, in the order of the first of `keys` int64[n], then of the next."""
     if end is None or end >= len(keys[0]) // SELECTED:
-        return np.lexsort(keys[::-1])
+        return sorting(np.stack(keys))[0]
     chosen, alike = list[Codes](), np.arange(len(keys[0]))
     for key in keys if end else []:
         # Those below the last that is wanted are among the first; those like it are told apart by the next key.
