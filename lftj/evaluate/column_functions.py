@@ -1,7 +1,8 @@
-"""Functors of decimals and dates on whole columns of codes, where numpy means the same as text_functors.py.
+"""Functors of numbers, decimals and dates on whole columns of codes, where numpy means the same as each by itself.
 
 A decimal is its value * 10**scale, a date its days since 1970. Measured on 100,000 distinct decimals: `to_float` takes
-1.5 ms instead of 100 ms by Python functions, one by one.
+1.5 ms instead of 100 ms by Python functions (text_functors.py), one by one; a product 0.2 ms instead of 1.5 ms by the
+machine of joins.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lftj.language.types import DATE, DECIMAL, scale_of
+from lftj.language.functors import CHECKED
+from lftj.language.types import DATE, DECIMAL, NUMBER, scale_of
 from lftj.values.time_types import FIRST_DAY, LAST_DAY
 from lftj.values.type_table import family_of, type_of
+from scantree.sort import ranges
 
 Rows = npt.NDArray[np.int64]
+Function = Callable[[Sequence[str], Sequence[Rows], str], Rows | None]
 # Up to this integers are floats, and 10**22 is the last power of ten that is one.
 EXACT = 1 << 53
 
@@ -23,10 +27,39 @@ EXACT = 1 << 53
 def applied(op: str, types: Sequence[str], columns: Sequence[Rows], result: str) -> Rows | None:
     """The codes of a functor's values for `columns` of codes; None if it is for Python functions.
 
-    `types`: of the arguments, of which the first is no text · `result`: the type of the values.
+    `types`: of the arguments · `result`: the type of the values.
     """
     function = _FUNCTIONS.get((op, family_of(types[0])))
     return None if function is None else function(types, columns, result)
+
+
+def _arithmetic(op: str) -> Function:
+    """The values of `op`, if no value of these columns could leave its type, or need another scale."""
+
+    def values(types: Sequence[str], columns: Sequence[Rows], result: str) -> Rows | None:
+        if any(family_of(type) not in (NUMBER, DECIMAL) or type.endswith("?") for type in (*types, result)):
+            return None
+        scale, scales = scale_of(result), [scale_of(type) for type in types]
+        if len(columns) != 2 or (sum(scales) != scale if op == "*" else {*scales} != {scale}) or not len(columns[0]):
+            return None
+        (least, most), (least_2, most_2) = map(_ends, columns)
+        made = {
+            "+": (least + least_2, most + most_2),
+            "-": (least - most_2, most - least_2),
+            "*": [one * other for one in (least, most) for other in (least_2, most_2)],
+        }[op]
+        high = type_of(result).high
+        if min(made) < -high or max(made) > high:
+            return None
+        found: Rows = {"+": np.add, "-": np.subtract, "*": np.multiply}[op](*columns)
+        return found
+
+    return values
+
+
+def _ends(column: Rows) -> tuple[int, int]:
+    least, most = ranges(column[None, :])
+    return int(least[0]), int(most[0])
 
 
 def _to_float(types: Sequence[str], columns: Sequence[Rows], result: str) -> Rows | None:
@@ -77,8 +110,9 @@ def _days(months: npt.NDArray[np.datetime64]) -> Rows:
     return months.astype("M8[D]").astype(np.int64)
 
 
-Function = Callable[[Sequence[str], Sequence[Rows], str], Rows | None]
 _FUNCTIONS: dict[tuple[str, str], Function] = {
+    **{(op, family): _arithmetic(op) for op in ("+", "-", "*") for family in (NUMBER, DECIMAL)},
+    **{(name, NUMBER): _arithmetic(op) for name, op in CHECKED.items()},
     ("to_float", DECIMAL): _to_float,
     ("to_number", DECIMAL): _to_number,
     ("round", DECIMAL): _rounded,

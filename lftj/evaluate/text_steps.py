@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate import column_functions, text_arrays
-from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var
+from lftj.join.dense_groups import Places
+from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, variables_of
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
 from lftj.plan.partial_functions import UNDEFINED, term_of_test
@@ -24,6 +25,8 @@ from lftj.values.value_type import Misfit
 from scantree.consolidate import runs_of
 
 Rows = npt.NDArray[np.int64]
+# Rows for each value that a variable may have, from which on terms of it are computed once for each value.
+REPEATED = 4
 NOTHING_GIVEN: Mapping[str, int] = {}
 
 
@@ -74,6 +77,8 @@ class TextColumns:
         """Keep only the rows marked, of those whose terms all have values."""
         self.undefined = self.undefined or not self._defined.all()
         keep = keep & self._defined
+        if keep.all():
+            return
         self.columns = {name: column[keep] for name, column in self.columns.items()}
         self.count = int(np.count_nonzero(keep))
         self._defined = np.ones(self.count, np.bool_)
@@ -148,12 +153,39 @@ class TextColumns:
             return np.full(self.count, code, np.int64)
         if isinstance(term, Parameter):
             return np.full(self.count, self.given[term.name], np.int64)
+        if (known := self._once_for_each(term)) is not None:
+            return known
         own = Apply(term.op, tuple(Var("", arg.type) for arg in term.args), term.type)
         if computes_text(own):
             return self._applied(term.op, term.args, term.type)
-        codes, defined = apply_columns(term, [self.codes(arg) for arg in term.args])
+        arguments = [self.codes(arg) for arg in term.args]
+        whole = column_functions.applied(term.op, [arg.type for arg in term.args], arguments, term.type)
+        if whole is not None:
+            return whole
+        codes, defined = apply_columns(term, arguments)
         self._defined &= defined
         return codes
+
+    def _once_for_each(self, term: Apply) -> Rows | None:
+        """The codes of a term of one variable, computed once for each of its values; None if these are many."""
+        names = {var.name for var in variables_of(term)}
+        if len(names) != 1:
+            return None
+        column = self.columns[min(names)]
+        places = Places.of(column[None, :])
+        if places is None or places.room * REPEATED > self.count:
+            return None
+        at = (column - places.least[0]) // places.steps[0]
+        there = np.zeros(places.room, np.bool_)
+        there[at] = True
+        values = places.groups(np.flatnonzero(there))[0]
+        once = TextColumns({min(names): values}, len(values), self.symbols, self.given)
+        codes, defined = np.zeros(places.room, np.int64), np.zeros(places.room, np.bool_)
+        codes[there], defined[there] = once.codes(term), True
+        defined[there] = once.defined
+        self._defined &= defined[at]
+        found: Rows = codes[at]
+        return found
 
     def _applied(self, op: str, args: Sequence[Term], type: str) -> Rows:
         """A functor over texts applied to terms, once per distinct combination of codes."""
