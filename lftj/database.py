@@ -164,10 +164,12 @@ class Database(Moments):
         page_rows: int = 256,
         directory_rows: int = 64,
         buffer_rows: int = 1 << 16,
+        columns_from: int = 1 << 13,
         **options: Any,
     ) -> Database:
         """A database with pages and buffers of other sizes, for tests: tiny ones take the paths of large data."""
         sizes = {"page_rows": page_rows, "dir_rows": directory_rows, "buffer_rows": buffer_rows}
+        sizes["columns_from"] = columns_from
         made: Database = type(cls.__name__, (cls,), {"_sizes": sizes})(program, **options)
         return made
 

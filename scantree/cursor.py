@@ -148,16 +148,24 @@ def copy_range(mem, root, shape, lo, hi, out):
 
 
 @kernel
-def copy_columns(mem, root, shape, columns, out):
-    """Copy some columns of all rows, those of the page columns `columns` int64[k], into `out` int64[k, n]."""
+def copy_columns(mem, root, shape, columns, d, s, out):
+    """Copy the page columns `columns` int64[k] of rows into `out` int64[k, n], from page `s` of directory `d` on.
+
+    Stops before a page that `out` has no room for. Returns (the next directory, the next page, rows copied).
+    """
     fan, cap, done = 1 << shape.dir_bits, 1 << shape.page_bits, 0
-    for d in range(mem[root + DIRS]):
-        directory = dir_of(mem, root, d)
-        for s in range(dir_count(mem, root, d)):
+    while d < mem[root + DIRS]:
+        directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
+        while s < count:
             page, width = mem[directory + s], mem[directory + fan + s]
+            if done + width > out.shape[1]:
+                return d, s, done
             for i in range(len(columns)):
                 copy(out[i], done, mem, page + columns[i] * cap, width)
             done += width
+            s += 1
+        d, s = d + 1, 0
+    return d, s, done
 
 
 @kernel

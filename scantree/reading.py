@@ -101,10 +101,19 @@ class Reading:
 
     def some_columns(self, columns: Sequence[int]) -> Rows:
         """Some of the columns of all rows, int64[len(columns), n]."""
-        out = np.empty((len(columns), self.count()), np.int64)
-        wanted = np.array(columns, np.int64)
-        _cursor.copy_columns(self.store.arena.space.mem, self.root, self.store.shape, wanted, out)
-        return out
+        for rows in self.column_chunks(columns, self.count()):
+            return rows
+        return np.empty((len(columns), 0), np.int64)
+
+    def column_chunks(self, columns: Sequence[int], size: int) -> Iterator[Rows]:
+        """Some of the columns of all rows, in arrays int64[len(columns), <= size]; but of a page or more."""
+        wanted, shape = np.array(columns, np.int64), self.store.shape
+        d, s, left = 0, 0, self.count()
+        while left:
+            out = np.empty((len(columns), min(left, max(size, 1 << shape.page_bits))), np.int64)
+            d, s, n = _cursor.copy_columns(self.store.arena.space.mem, self.root, shape, wanted, d, s, out)
+            left -= n
+            yield out[:, :n]
 
     def ends(self, column: int) -> tuple[int, int] | None:
         """The least and the greatest value of a column, by a pass over it if it is not the first; None without rows."""

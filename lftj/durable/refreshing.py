@@ -147,6 +147,7 @@ def _number_texts_again(database: InFile, file: DatabaseFile) -> dict[str, Versi
         evaluator.dir_rows,
         evaluator.buffer_rows,
         evaluator.pilot_from,
+        evaluator.columns_from,
         evaluator.trace_room,
         evaluator.rounds,
     )

@@ -31,7 +31,7 @@ from lftj.evaluate.accumulators import (
     carried,
     none_without_result,
 )
-from lftj.evaluate.by_columns import bound_by_columns
+from lftj.evaluate.by_columns import rows_by_columns
 from lftj.evaluate.factorised import sums_by_blocks
 from lftj.evaluate.group_scan import GroupScan, folded_content, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
@@ -101,15 +101,16 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
     if found is not None:
         return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     folding = folding_of(clause)
-    if (by_blocks := sums_by_blocks(evaluator, clause, folding, limits)) is not None:
+    gathering = Gathering(folding)
+    evaluation = rows_by_columns(evaluator, clause, limits, gathering.add)
+    if evaluation is not None:
+        sums = gathering.sums()
+    elif (by_blocks := sums_by_blocks(evaluator, clause, folding, limits)) is not None:
         sums, evaluation = by_blocks
     else:
         gathering = Gathering(folding)
-        by_columns = bound_by_columns(evaluator, clause, limits, gathering.add)
-        if by_columns is None:
-            gathering = Gathering(folding)
-            by_columns = evaluator.rows(clause, limits, gathering.add)
-        evaluation, sums = by_columns, gathering.sums()
+        evaluation = evaluator.rows(clause, limits, gathering.add)
+        sums = gathering.sums()
     if folding.storage == "float":
         rows, without_result = _held(evaluator, folding, sums).all_rows()
     else:  # of what is not kept no table is made
@@ -122,10 +123,10 @@ def _read(evaluator: Evaluator, clause: Clause, found: GroupScan, limits: Limits
     from lftj.program.evaluation import Evaluation
 
     start = time.perf_counter()
-    _, plan = evaluator.plan(clause, limits=limits)
     relation = evaluator.relations[found.relation]
     rows = folded_content(found, relation, evaluator.symbols)
     limits.look(rows.shape[1])
     counters = Counters(steps=len(relation), rows=rows.shape[1])
     content = evaluator.relations[clause.head].assemble([rows], in_order=True)
-    return content, Evaluation(clause, plan, counters, time.perf_counter() - start)
+    instead = f"the rows of `{found.relation}` are read in order"
+    return content, Evaluation(clause, None, counters, time.perf_counter() - start, instead=instead)

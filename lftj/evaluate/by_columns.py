@@ -1,129 +1,206 @@
-"""Aggregates over one relation, column by column: where no key order has the columns that they read in front.
+"""Aggregates column by column: over one relation, and over joins with what has one row for each of its rows.
 
     q[f, s] = sum p * (100 - d) : { item(_, f, s, p, d, day), day <= date("1998-09-02") }.
+    total[r] = sum p : { sale(_, c, p), customer(c, r) }.
 
-A walk would want the relation sorted by these columns, a copy of it for each aggregate of a `group by`. So the columns
-that are read are copied out of its pages, conditions and terms are computed over them, a part of the rows at a time,
-and what is bound is folded; what conditions define is computed where it is read. Whatever has no value is left to the
-walk. So is what is asked again and again, if a key order would lead to few of the rows: then sorting pays.
+A walk would want the relation sorted by these columns, a copy of it for each aggregate of a `group by`, and plans which
+order is best. So the columns that are read (column_reading.py) are copied out of its pages, conditions and terms are
+computed over them, a part of the rows at a time, rows of other relations are looked up by their keys, and what is bound
+is folded; what conditions define is computed where it is read. Whatever has no value is left to the walk. So is what
+key orders that are built lead to, if it is few of the rows; and what is asked again and again, if one that would have
+to be sorted leads to few: then sorting pays.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from lftj.evaluate.column_reading import ColumnReading, ReadColumns, RowLookup, reading_of
 from lftj.evaluate.text_steps import TextColumns
+from lftj.join.row_table import RowTable
 from lftj.join.run import Counters, Limits
-from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
+from lftj.language.clause import Clause, Compare, Parameter, Value, Var
 from lftj.plan.body import body_of
-from lftj.plan.joinplan import plan_join
-from lftj.plan.keyorder import OrderSearch
+from lftj.plan.keyorder import MANY, OrderSearch
 from lftj.program.evaluation import Evaluation
-from lftj.program.text_split import split_text
-from lftj.store.stored import StoredRelation
+from lftj.values.type_table import in_dictionary
+from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.evaluate.evaluator import Evaluator
 
 Ints = npt.NDArray[np.int64]
 
-# Rows from which on a relation is read so; rows that are computed at a time.
-LEAST, PART = 1 << 13, 1 << 18
+# Rows that are computed at a time.
+PART = 1 << 18
 # How often it is read so before it is sorted, where a walk then takes fewer steps than this part of the rows.
 OFTEN, FEW = 8, 1 / 4
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
-def bound_by_columns(
+def rows_by_columns(
     evaluator: Evaluator, clause: Clause, limits: Limits, emit: Callable[[Ints], None]
 ) -> Evaluation | None:
-    """Give the bindings of an aggregate's clause to `emit`, int64[width, n]; None if it is to be walked instead.
+    """Give the clause's rows, of an aggregate one for each binding, to `emit`, int64[width, n], with repeats.
 
-    Nothing of what was given counts then.
+    None if it is to be walked instead. Nothing of what was given counts then.
     """
-    compared, defined = _conditions(clause)
-    places = _places(clause, compared, defined)
-    if places is None:
+    reading = _reading(evaluator, clause)
+    if reading is None or _pays_to_sort(evaluator, clause, reading):
         return None
-    relation = evaluator.relations[clause.atoms[0].predicate]
-    if (
-        len(relation) < LEAST
-        or _is_in_front({*places.values()}, relation)
-        or _pays_to_sort(evaluator, clause, relation)
-    ):
+    start, relation = time.perf_counter(), evaluator.relations[reading.base.relation]
+    found = [LookedUp.of(evaluator, lookup) for lookup in reading.lookups]
+    tables = [table for table in found if table is not None]
+    if len(tables) < len(found):
+        _asked(evaluator, clause, reading)[0] = OFTEN  # it is walked from here on
         return None
-    start = time.perf_counter()
-    whole = relation.content.some_columns([*places.values()])
-    found = 0
-    for at in range(0, len(relation), PART):
-        part = whole[:, at : at + PART]
-        columns = TextColumns(dict(zip(places, part, strict=True)), part.shape[1], evaluator.symbols, evaluator.given)
-        kept, wrong = columns.met(compared)
-        columns.take(kept)
-        columns.columns |= {name: columns.codes(term) for name, term in defined.items()}
+    bound = 0
+    for rows in relation.content.column_chunks(reading.base.places, PART):
+        columns = _columns(evaluator, reading.base, rows)
+        if columns is None or not all(table.join(columns) for table in tables):
+            return None
+        columns.columns |= {name: columns.codes(term) for name, term in reading.defined.items()}
         codes = [columns.codes(term) for term in clause.head_args]
-        if wrong.any() or not columns.defined.all():
+        if not columns.defined.all():
             return None
         emit(np.array(codes, np.int64).reshape(len(codes), columns.count))
-        found += columns.count
-        limits.look(found)
-    counters = Counters(steps=len(relation), rows=found)
-    body = body_of(clause, range(1), apart=True)
-    search = OrderSearch(body, {relation.schema.name: relation.statistics}, False)
-    plan = plan_join(body, search.forced(tuple(v for v in body.atoms[0].columns if v)), evaluator.relations)
-    return Evaluation(clause, plan, counters, time.perf_counter() - start)
+        bound += columns.count
+        limits.look(bound)
+    read = len(relation) + sum(len(evaluator.relations[lookup.part.relation]) for lookup in reading.lookups)
+    counters = Counters(steps=read, rows=bound)
+    return Evaluation(clause, None, counters, time.perf_counter() - start, instead=str(reading))
 
 
-def _conditions(clause: Clause) -> tuple[list[Compare], dict[str, Term]]:
-    """(what is compared, the variables that conditions define by the atom's); all by terms of the atom's variables."""
-    bound = {arg.name for atom in clause.atoms for arg in atom.args if isinstance(arg, Var)}
-    defined = dict[str, Term]()
-    left = list[Compare]()
-    for compare in clause.compares:
-        sides = replaced(compare.left, defined), replaced(compare.right, defined)
-        for one, other in (sides, sides[::-1]):
-            free = isinstance(one, Var) and one.name not in bound and "?" not in (one.type[-1:], other.type[-1:])
-            if compare.op == "=" and free and {v.name for v in variables_of(other)} <= bound:
-                assert isinstance(one, Var)
-                defined[one.name] = other
-                break
-        else:
-            left.append(replace(compare, left=sides[0], right=sides[1]))
-    compared = [replace(c, left=replaced(c.left, defined), right=replaced(c.right, defined)) for c in left]
-    return compared, defined
+def is_read_by_columns(evaluator: Evaluator, clause: Clause) -> bool:
+    """Whether `rows_by_columns` is expected to give the bindings: it takes few steps for each row, whatever joins."""
+    reading = _reading(evaluator, clause)
+    if reading is None or _asked(evaluator, clause, reading)[0] >= OFTEN:
+        return False
+    return all(lookup.declared or LookedUp.of(evaluator, lookup) is not None for lookup in reading.lookups)
 
 
-def _places(clause: Clause, compared: Sequence[Compare], defined: Mapping[str, Term]) -> dict[str, int] | None:
-    """The columns that a clause reads of its one atom, by variable; None if it is of another form."""
-    if len(clause.atoms) != 1 or clause.negated or clause.threshold is not None or split_text(clause) is not None:
+def _reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
+    """How the clause is read by columns; None where a walk is as good, and where its key order is given."""
+    reading = reading_of(clause, evaluator.relations)
+    if reading is None or clause.rule in evaluator.state.key_orders:
         return None
-    arguments = [arg for arg in clause.atoms[0].args if arg is not None]
-    named = {arg.name: place for place, arg in enumerate(clause.atoms[0].args) if isinstance(arg, Var)}
-    sides = (side for compare in compared for side in (compare.left, compare.right))
-    read = {v.name for term in (*clause.head_args, *defined.values(), *sides) for v in variables_of(term)}
-    read -= defined.keys()
-    if len(named) < len(arguments) or not read <= named.keys() or not read:
-        return None
-    return {name: place for name, place in named.items() if name in read}
+    if len(evaluator.relations[reading.base.relation]) < evaluator.columns_from:
+        return reading if len(clause.variables()) > MANY else None  # many take longer to plan with than this does
+    if clause.aggregate is None and not reading.lookups:
+        return None  # a walk gives the rows in order
+    return None if _is_led_to(evaluator, reading) else reading
 
 
-def _is_in_front(places: set[int], relation: StoredRelation) -> bool:
-    """Whether a key order that is built has these columns in front, in whatever order."""
-    return any({*order[: len(places)]} == places for order in relation.orders)
+def _columns(evaluator: Evaluator, part: ReadColumns, rows: Ints) -> TextColumns | None:
+    """What is read of `rows` int64[places, n] of a part; None if a condition has no value for one."""
+    size = len(part.columns)
+    columns = TextColumns(
+        dict(zip(part.columns, rows[:size], strict=True)), rows.shape[1], evaluator.symbols, evaluator.given
+    )
+    if part.constants:
+        codes = np.array([_code(evaluator, constant) for _, constant in part.constants], np.int64)
+        columns.take((rows[size:] == codes[:, None]).all(axis=0))
+    return columns if _keep(columns, part.compared) else None
 
 
-def _pays_to_sort(evaluator: Evaluator, clause: Clause, relation: StoredRelation) -> bool:
-    """Whether the clause was evaluated often by now, and a key order that is sorted for it leads to few of the rows."""
-    asked: list[int] = evaluator.kept((clause, "columns"), clause, evaluator.relations, lambda: [0])
-    asked[0] += 1
+def _keep(columns: TextColumns, compared: Sequence[Compare]) -> bool:
+    """Keep the rows that meet all conditions; False if one of them has no value for some that meet the others."""
+    if compared:
+        kept, wrong = columns.met(compared)
+        if wrong.any():
+            return False
+        columns.take(kept)
+    return True
+
+
+class LookedUp:
+    """The rows that a lookup may find: their `values`, by variable, and their numbers by their keys in `table`."""
+
+    def __init__(self, lookup: RowLookup, columns: TextColumns, table: RowTable) -> None:
+        self._lookup, self._table = lookup, table
+        self._values = {name: column for name, column in columns.columns.items() if name not in lookup.key}
+
+    @classmethod
+    def of(cls, evaluator: Evaluator, lookup: RowLookup) -> LookedUp | None:
+        """None if two rows have one key, or a condition has no value."""
+        held = evaluator.relations[lookup.part.relation].content.some_columns(lookup.part.places)
+        columns = _columns(evaluator, lookup.part, held)
+        if columns is None:
+            return None
+        table = RowTable.of(np.stack([columns.columns[name] for name in lookup.key]))
+        return None if table is None else cls(lookup, columns, table)
+
+    def join(self, columns: TextColumns) -> bool:
+        """Join what is bound with the rows that are found; False if a condition has no value for some of that."""
+        rows = self._table.rows(np.stack([columns.columns[name] for name in self._lookup.key]))
+        there = rows >= 0
+        columns.take(there)
+        rows = rows if columns.count == len(rows) else rows[there]
+        columns.columns |= {name: values[rows] for name, values in self._values.items()}
+        return _keep(columns, self._lookup.compared)
+
+
+def _code(evaluator: Evaluator, constant: Value | Parameter) -> int:
+    if isinstance(constant, Parameter):
+        return evaluator.given[constant.name]
+    return evaluator.encode(constant.value, constant.type)
+
+
+def _is_led_to(evaluator: Evaluator, reading: ColumnReading) -> bool:
+    """Whether a key order that is built has the columns of the one relation in front, or leads to few of its rows."""
+    base = reading.base
+    relation, places = evaluator.relations[base.relation], {*base.places}
+    if not reading.lookups and any({*order[: len(places)]} == places for order in relation.orders):
+        return True
+    first = {order[0]: order for order in relation.orders if order and order[0] in places}
+    left = {place: (0, len(relation)) for place in first}
+    for place, op, constant in _fixed(base):
+        if place in first and (op == "=" or not in_dictionary(relation.types[place])):
+            version, code = relation.order(first[place]), _code(evaluator, constant)
+            left[place] = _within(version, op, code, *left[place])
+    return any(high - low < FEW * len(relation) for low, high in left.values())
+
+
+def _fixed(part: ReadColumns) -> Iterator[tuple[int, str, Value | Parameter]]:
+    """(a column, how it compares, with what) for each column of a part that is compared with a constant."""
+    for place, constant in part.constants:
+        yield place, "=", constant
+    for compare in part.compared:
+        for op, one, other in (
+            (compare.op, compare.left, compare.right),
+            (FLIPPED.get(compare.op, ""), compare.right, compare.left),
+        ):
+            if op in FLIPPED and isinstance(one, Var) and isinstance(other, Value | Parameter):
+                yield part.columns[one.name], op, other
+
+
+def _within(version: Version, op: str, code: int, low: int, high: int) -> tuple[int, int]:
+    """The rows from `low` to `high` whose first key compares so with a code: the first of them, and where they end."""
+    less, most = (version.count(version.begin(), end) for end in (version.seek((code,)), version.seek_past((code,))))
+    low = max(low, {">=": less, "=": less, ">": most}.get(op, 0))
+    return low, min(high, {"<=": most, "=": most, "<": less}.get(op, high))
+
+
+def _pays_to_sort(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> bool:
+    """Whether its like was evaluated often by now, and a key order that is sorted for it leads to few of the rows."""
+    asked = _asked(evaluator, clause, reading)
+    asked[0] += len(evaluator.relations[reading.base.relation]) >= evaluator.columns_from
     if asked[0] == OFTEN:
-        statistics = {relation.schema.name: relation.statistics}
-        best = OrderSearch(body_of(clause), statistics, False, sort=0.0).ranked()[0]
-        if best.cost >= FEW * len(relation):
+        body = body_of(clause)
+        statistics = {atom.predicate: evaluator.relations[atom.predicate].statistics for atom in body.atoms}
+        best = OrderSearch(body, statistics, False, sort=0.0).ranked()[0]
+        if best.cost >= FEW * len(evaluator.relations[reading.base.relation]):
             asked[0] = -(1 << 62)  # never
     return asked[0] >= OFTEN
+
+
+def _asked(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> list[int]:
+    """How often clauses of this shape were evaluated so."""
+    key, relations = ("columns", clause.head, reading.shape), evaluator.relations
+    asked: list[int] = evaluator.kept(key, clause, relations, lambda: [0])
+    return asked

@@ -61,10 +61,11 @@ def about_as_many(then: int, now: int) -> bool:
 class Evaluator:
     """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
-    `pilot_from`: estimated steps from which plans are tried before one is chosen (sampling.py). `trace_room`: records a
-    trace's buffers hold, forced tiny by tests. `rounds`: what is kept of recursive components. `circuits`: those that
-    are attached, with what is kept of them, by the mark of their clauses (lftj/streams/attached.py). `given`: the codes
-    of a query's parameters; plans are of queries, whatever these are.
+    `pilot_from`: estimated steps from which plans are tried before one is chosen (sampling.py). `columns_from`: rows of
+    a relation from which its columns are read (by_columns.py). `trace_room`: records a trace's buffers hold. Tests
+    force these tiny. `rounds`: what is kept of recursive components. `circuits`: those that are attached, with what is
+    kept of them, by the mark of their clauses (lftj/streams/attached.py). `given`: the codes of a query's parameters;
+    plans are of queries, whatever these are.
     """
 
     arena: Arena
@@ -74,6 +75,7 @@ class Evaluator:
     dir_rows: int = 64
     buffer_rows: int = 1 << 16
     pilot_from: float = WORTHWHILE
+    columns_from: int = 1 << 13
     trace_room: int | None = None
     rounds: ComponentRounds = field(default_factory=ComponentRounds)
     circuits: dict[str, Any] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class Evaluator:
             self.dir_rows,
             self.buffer_rows,
             self.pilot_from,
+            self.columns_from,
             self.trace_room,
             self.rounds,
             self.circuits,

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
     """The counters of an evaluation: rows, steps, seeks, opens, matches per depth, seconds, key_order."""
     counters = evaluation.counters
-    found: dict[str, Any] = {"key_order": list(evaluation.plan.order), "seconds": evaluation.seconds}
+    plan = evaluation.plan
+    found: dict[str, Any] = {"key_order": [] if plan is None else list(plan.order), "seconds": evaluation.seconds}
     if counters is not None:
         found |= {
             "rows": counters.rows,
@@ -99,6 +100,22 @@ def _plan(plan: JoinPlan, matches: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def _unwalked(evaluation: Evaluation) -> dict[str, Any]:
+    """What `_plan` says, of a clause that was evaluated without a walk."""
+    atoms = evaluation.clause.atoms
+    return {
+        "instead": evaluation.instead,
+        "key_order": [],
+        "forced": False,
+        "estimated_cost": 0.0,
+        "reads": [{"atom": str(atom), "relation": atom.predicate, "columns": []} for atom in atoms],
+        "guards": [],
+        "voids": [],
+        "sorted_output": False,
+        "depths": [],
+    }
+
+
 def _delta_plans(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The joins of a clause of a recursive component that ran in the last evaluation, the changed rows being Δ."""
     return [
@@ -113,14 +130,14 @@ def _clause(evaluation: Evaluation, threads: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rule": evaluation.clause.text or str(evaluation.clause),
         "clause": str(evaluation.clause),
-        **_plan(plan, counters.matches if counters else ()),
+        **(_unwalked(evaluation) if plan is None else _plan(plan, counters.matches if counters else ())),
     }
     if any(i is not None for (_, _, i), _ in evaluation.ran):
         found["delta_plans"] = _delta_plans(evaluation)
     if counters is not None:
         hidden = ("key_order", "matches", *(("seeks", "opens") if evaluation.ran else ()))
         found["actual"] = {k: v for k, v in statistics_of(evaluation).items() if k not in hidden}
-        if threads > 1:
+        if threads > 1 and plan is not None:
             found["actual"] |= {"ranges": counters.ranges, "threads": threads if counters.ranges > 1 else 1}
     if evaluation.split is not None:
         found["texts"] = [f"{v} := {t}" for v, t in evaluation.split.definitions] + [
@@ -181,7 +198,7 @@ class Explanation(str):
             for head in heads
             for evaluation in evaluations[head]
             for part in evaluation.parts()
-            for _, predicate, _ in part.plan.uses
+            for predicate in part.clause.reads
             if predicate in relations
         }
         orders = {
@@ -302,8 +319,11 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
         lines += _text({**rule["first_part"], "rule": "the part that binds the texts' variables"}, indent + "    ")
     if "texts" in rule:
         lines.append(f"{indent}  texts: {'; '.join(rule['texts'])}")
-    how = "forced" if rule["forced"] else f"estimated {_number(rule['estimated_cost'])} steps"
-    lines.append(f"{indent}  key order {', '.join(rule['key_order']) or '(none)'}  ({how})")
+    if "instead" in rule:
+        lines.append(f"{indent}  without a walk: {rule['instead']}")
+    else:
+        how = "forced" if rule["forced"] else f"estimated {_number(rule['estimated_cost'])} steps"
+        lines.append(f"{indent}  key order {', '.join(rule['key_order']) or '(none)'}  ({how})")
     for late in rule.get("instead_of", ()):
         took = f"abandoned after {late['steps']:,} steps, {_number(late['estimated'])} estimated"
         lines.append(f"{indent}    instead of {', '.join(late['order'])}: {took}")
@@ -334,7 +354,8 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
         a = rule["actual"]
         if "runs" in a:
             return [*lines, f"{indent}  {ran_text(a)}"]
-        done = ", ".join(amount(a[what], what.removesuffix("s")) for what in ("rows", "steps", "seeks") if what in a)
+        counted = ("rows", "steps", *(() if "instead" in rule else ("seeks",)))
+        done = ", ".join(amount(a[what], what.removesuffix("s")) for what in counted if what in a)
         by = ""
         if a.get("threads", 1) > 1:
             by = f", {a['ranges']} ranges of {rule['depths'][0]['variable']} on {a['threads']} threads"

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lftj.join.dense_groups import LEAST, dense_extremes, dense_sums
+from lftj.join.dense_groups import LEAST, dense_extremes, dense_sums, dense_words
+from lftj.join.row_table import RowTable
 from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
 
@@ -68,7 +69,12 @@ def use_all(db: Any) -> None:
     TextIndex().add(texts([*map(str, range(2_000))]))  # what many texts are looked up in, and how it grows
     ones = np.ones((2, LEAST), np.int64)
     assert dense_sums(ones, 1, ones[0], 0, 32, wide=True) is not None
+    assert dense_words(ones[:1], ones) is not None
     assert dense_extremes(ones, last=True) is not None
+    for key in np.arange(3)[None, :], np.arange(0, 3 << 40, 1 << 40)[None, :]:  # that lie close together, and apart
+        table = RowTable.of(key)
+        assert table is not None
+        assert table.rows(key).tolist() == [0, 1, 2]
     content = db._relations["e"].content  # what functional predicates are checked and upserted by
     assert content.some_columns((1,)).shape == (1, len(content))
     assert content.pair(1) is not None

@@ -100,11 +100,11 @@ def deltas_of(
     evaluated = 0
     for clause in clauses:
         done = state.evaluations.get(clause)
-        if done is not None and done.plan.folded is not None:
-            done = None  # its steps are not those of enumerating
-        plan = evaluator.plan(clause)[1] if done is None else done.plan
+        plan = None if done is None or (done.plan is not None and done.plan.folded is not None) else done.plan
+        counters = None if plan is None or done is None else done.counters  # else its steps are not of enumerating
+        plan = plan or evaluator.plan(clause)[1]
         found.append(_delta_of(evaluator, clause, plan, relations))
-        evaluated += int(plan.cost) if done is None or done.counters is None else done.counters.steps
+        evaluated += int(plan.cost) if counters is None else counters.steps
     if "delta" in asked:
         return found, DECLARED
     by_delta, by_trace = _steps(found), concerned(evaluated, {name for c in clauses for name in c.reads}, relations)
@@ -207,7 +207,8 @@ class Delta:
         unkept = step.unkept(heads, unless=self.name)
         if unkept == background.COMPILING or (unkept and self._takes_less(step, heads, 1.0)):
             return None
-        return done if derives_once(replace(done.plan, until=len(done.plan.depths))) else None
+        plan = done.plan or step.evaluator.plan(clause)[1]
+        return done if derives_once(replace(plan, until=len(plan.depths))) else None
 
     def _takes_less(self, step: Step, heads: Heads, times: float) -> bool:
         """Whether evaluating the head is expected to take less than planning how it is followed, so many times."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.aggregate import aggregated
+from lftj.evaluate.by_columns import rows_by_columns
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import derive_first
 from lftj.evaluate.undefined_groups import undefined_groups_of
@@ -112,10 +113,10 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     elif (below := alias_of(clauses, evaluator.relations)) and not len(relation.facts):
         content = evaluator.relations[below].content
         counters = Counters(rows=len(content))
-        done = {clauses[0]: Evaluation(clauses[0], evaluator.plan(clauses[0], limits=limits)[1], counters)}
+        done = {clauses[0]: Evaluation(clauses[0], None, counters, instead=f"it has the rows of `{below}`")}
     else:
         chunks: list[Rows] = []
-        done = {clause: evaluator.rows(clause, limits, chunks.append) for clause in clauses}
+        done = {clause: _rows(evaluator, clause, limits, chunks) for clause in clauses}
         in_order = len(clauses) == 1 and not len(relation.facts) and done[clauses[0]].sorted
         if len(relation.facts):
             chunks.append(relation.facts.columns())
@@ -124,6 +125,16 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
         done[clauses[0]].cpu = time.thread_time_ns() - began
     steps = sum(part.counters.steps for one in done.values() for part in one.parts() if part.counters)
     return Evaluated({heads.name: relation.successor(content)}, done, undefined, steps)
+
+
+def _rows(evaluator: Evaluator, clause: Clause, limits: Limits, chunks: list[Rows]) -> Evaluation:
+    """Add the rows of an ordinary clause to `chunks`."""
+    before = len(chunks)
+    found = rows_by_columns(evaluator, clause, limits, chunks.append)
+    if found is not None:
+        return found
+    del chunks[before:]
+    return evaluator.rows(clause, limits, chunks.append)
 
 
 def _key_by_key(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:

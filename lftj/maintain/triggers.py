@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.by_columns import is_read_by_columns
 from lftj.evaluate.factorised import Counting
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var, owner, variables_of
@@ -129,7 +130,7 @@ class Triggers:
         takes few, how rows are joined need not be planned, which would take longer than evaluating small relations.
         """
         clause, relations = heads.clauses[0], step.after
-        if split_text(clause) is not None or len(clause.atoms) == 1:
+        if split_text(clause) is not None or len(clause.atoms) == 1 or is_read_by_columns(step.evaluator, clause):
             return False
         many = FAR_TOO_MANY_BINDINGS * sum(len(relations[name]) for name in heads.reads)
         counting = Counting.of(step.evaluator, clause, limits)
@@ -298,7 +299,7 @@ class Triggers:
                 counters = done.counters
                 kept.rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content))
                 kept.rebuild = kept.rebuild.measured(done.cpu)
-            read = {(node.predicate, node.key_order) for node in done.plan.nodes}
+            read = {(node.predicate, node.key_order) for node in done.plan.nodes} if done.plan is not None else set()
             beside = [name for name, order in read if order != tuple(range(len(order)))]
             kept.orders = [(name, beside.count(name)) for name in dict.fromkeys(beside)]
         kept.hold_for(content)
@@ -419,6 +420,6 @@ def _forget_orders(step: Step, evaluation: Evaluation) -> None:
     Each is a copy of its relation, and following changes in it is most of what a commit would still pay for it.
     """
     for part in evaluation.parts():
-        for _, predicate, order in part.plan.uses:
+        for _, predicate, order in () if part.plan is None else part.plan.uses:
             if (relation := step.after.get(predicate)) is not None:
                 relation.forget(order)

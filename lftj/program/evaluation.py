@@ -16,24 +16,25 @@ from lftj.program.text_split import TextSplit
 class Evaluation:
     """How a clause was (or, with `counters` None, would be) evaluated.
 
-    `inner` is the first part of a clause that computes texts. `ran`: the joins of a clause of a recursive component,
-    what they did; they count no seeks. `cpu`: nanoseconds of CPU that evaluating and storing the head took, at its
-    first clause (0: not measured).
+    `plan`: None if no walk was made, but what `instead` says · `inner` is the first part of a clause that computes
+    texts. `ran`: the joins of a clause of a recursive component, what they did; they count no seeks. `cpu`: nanoseconds
+    of CPU that evaluating and storing the head took, at its first clause (0: not measured).
     """
 
     clause: Clause
-    plan: JoinPlan
+    plan: JoinPlan | None
     counters: Counters | None = None
     seconds: float = 0.0
     inner: Evaluation | None = None
     split: TextSplit | None = None
     ran: tuple[tuple[Key, JoinStats], ...] = ()
     cpu: float = 0.0
+    instead: str = ""
 
     @property
     def sorted(self) -> bool:
         """Whether its rows come in order and without repeats."""
-        return self.plan.in_order and self.split is None
+        return self.plan is not None and self.plan.in_order and self.split is None
 
     def parts(self) -> Iterator[Evaluation]:
         """The evaluation and its first parts."""

@@ -13,12 +13,17 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError
-from lftj.evaluate import by_columns
+from lftj.evaluate import by_columns, column_functions, text_steps
+from lftj.join import dense_groups
+from lftj.language.functors import CHECKED
+from lftj.language.types import scale_of
+from lftj.values.type_table import type_of
 from tests.conftest import examples
 from tests.engine.programs import seeds
 
@@ -84,22 +89,23 @@ def test_what_a_walk_gives(rng: Random) -> None:
         except lftj.ProgramError:
             continue  # of types that do not go together
         rules.append((f"h{at}", made))
-    rows = [tuple(rng.choice(values) for values in VALUES.values()) for _ in range(rng.randint(0, 12))]
+    few = rng.choice([2, 3, 9])  # values of a column; if they lie close together, terms are computed once for each
+    rows = [tuple(rng.choice(values[:few]) for values in VALUES.values()) for _ in range(rng.choice([0, 3, 12, 40]))]
     found = []
     for least, part in ((0, rng.choice([1, 3, 100])), (1 << 60, 1)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(by_columns, "LEAST", least)
             patch.setattr(by_columns, "PART", part)
-            db = lftj.Database(DECLARED + "\n".join(made for _, made in rules))
+            patch.setattr(dense_groups, "LEAST", rng.choice([1, 256]))
+            patch.setattr(text_steps, "REPEATED", rng.choice([2, 4]))
+            db = lftj.Database._sized(DECLARED + "\n".join(made for _, made in rules), columns_from=least)
             db.load("t", rows)
             found.append(list(answers(db, [head for head, _ in rules])))
     assert found[0] == found[1], rules
 
 
-def test_no_key_order_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_order_is_left_behind() -> None:
     """Each aggregate of a `group by` had a copy of the relation in an order of its own."""
-    monkeypatch.setattr(by_columns, "LEAST", 0)
-    db = lftj.Database(".decl t(k:number, a:number, b:number, c:number)")
+    db = lftj.Database._sized(".decl t(k:number, a:number, b:number, c:number)", columns_from=0)
     db.rules("s[c] = sum a : { t(_, a, _, c) }. m[c] = mean b : { t(_, _, b, c) }. n[a] = count : { t(_, a, _, _) }.")
     rows = [(i, i % 3, i % 5, i % 2) for i in range(100)]
     db.load("t", rows)
@@ -109,10 +115,9 @@ def test_no_key_order_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(db._state.relations["t"].orders) == [(0, 1, 2, 3)]
 
 
-def test_what_is_asked_again_and_again_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_asked_again_and_again_is_sorted() -> None:
     """If that leads to few of the rows. What reads all of them is not sorted for."""
-    monkeypatch.setattr(by_columns, "LEAST", 0)
-    db = lftj.Database()
+    db = lftj.Database._sized(columns_from=0)
     db.sql("create table t (k int primary key, a int not null, b int not null)")
     db.load("t", [(i, i % 1000, i % 7) for i in range(4000)])
     few, every = "select sum(b) as s from t where a = 5", "select b, sum(a) as s from t group by b order by b"
@@ -125,11 +130,39 @@ def test_what_is_asked_again_and_again_is_sorted(monkeypatch: pytest.MonkeyPatch
     assert orders[-1] == 2
 
 
-def test_a_definition_that_nothing_reads_has_to_have_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_columns, "LEAST", 0)
-    db = lftj.Database(".decl t(a:number, g:number)  h[g] = count : { t(a, g), k = 6 / a, g > 0 }.")
+def test_a_definition_that_nothing_reads_has_to_have_a_value() -> None:
+    db = lftj.Database._sized(
+        ".decl t(a:number, g:number)  h[g] = count : { t(a, g), k = 6 / a, g > 0 }.", columns_from=0
+    )
     db.load("t", [(0, 0), (1, 1), (2, 1)])
     assert list(db["h"]) == [(1, 2)]  # the row without a value is in no group
     db.load("t", [(0, 2)])
     with pytest.raises(EvaluationError, match="division by zero"):
         list(db["h"])
+
+
+NUMERIC = ("number", "decimal(4,2)", "decimal(18,2)", "decimal(18,0)", "decimal(18,4)", "number?")
+
+
+@given(rng=seeds)
+@examples(300, 30)
+def test_columns_are_computed_as_single_rows_are(rng: Random) -> None:
+    """A sum of whole columns leaves its type where that of a row does."""
+    op, types = rng.choice(["+", "-", "*", "checked_add", "checked_mul"]), [rng.choice(NUMERIC) for _ in range(2)]
+    kept = [type_of(type) for type in types]
+    low, high = rng.choice([(-4, 4), (-(10**9), 10**9), (2**62, 2**63 - 1), (-(2**63) + 1, -(2**62))])
+    ends = [(max(t.low + 1, min(low, t.high)), max(t.low + 1, min(high, t.high))) for t in kept]
+    columns = [np.array([rng.randint(*end) for _ in range(5)]) for end in ends]
+    scale = (sum if "*" in op or "mul" in op else max)(map(scale_of, types))
+    plain = [type for type in NUMERIC if "?" not in type]
+    result = rng.choice([type for type in plain if scale_of(type) == scale] or plain)
+    found = column_functions.applied(op, types, columns, result)
+    scales = [scale_of(type) for type in (*types, result)]
+    if found is None or "number?" in types:
+        assert found is None
+        return
+    assert sum(scales[:2]) == scales[2] if op.endswith(("*", "mul")) else len({*scales}) == 1
+    act = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}[CHECKED.get(op, op)]
+    expected = [act(one, other) for one, other in zip(*(column.tolist() for column in columns), strict=True)]
+    assert found.tolist() == expected
+    assert all(abs(value) <= type_of(result).high for value in expected)

@@ -302,7 +302,7 @@ def make_program(draw: Draw) -> Mixed:
         form(draw, mixed, f"p{i}")
         mixed.maintain[f"p{i}"] = pick(draw, ("trace", "triggers", "triggers", "delta", "recompute", "auto"))
         mixed.granularity[f"p{i}"] = pick(draw, ("node", "interval", "auto"))
-    mixed.sizes = programs.make_sizes(draw)
+    mixed.sizes = {**programs.make_sizes(draw), "columns_from": pick(draw, (0, 1 << 13))}
     return mixed
 
 

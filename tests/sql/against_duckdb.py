@@ -49,7 +49,8 @@ class Pair:
 
     def __init__(self, seed: int = 0) -> None:
         self.random = Random(seed)
-        self.db = lftj.Database(DECLARATIONS)
+        # Large tables are read by their columns.
+        self.db = lftj.Database._sized(DECLARATIONS, columns_from=self.random.choice([0, 1 << 13]))
         self.duck = duckdb_database()
         self.duck.execute(";".join(NUMBERED))
         # The rows of tables, each with a number of its own; of t that is its key.

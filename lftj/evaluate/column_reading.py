@@ -1,0 +1,161 @@
+"""What an aggregate's clause reads column by column: the rows of one relation, and rows of others by their keys.
+
+    total[r] = sum p * q : { sale(_, c, p, q), customer(c, r) }     c, p, q of each sale; of its customer, by c, the r
+
+Each row of the `base`, which is the largest relation, has at most one row of every other one: those are *looked up*,
+one after the other, by what is bound by then. That there is at most one, a declared key tells; or nothing does, and a
+much smaller relation is tried. What compares is applied where its variables are bound, of what is looked up before it
+is entered in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lftj.language.clause import BodyAtom, Clause, Compare, Parameter, Term, Value, Var, replaced, variables_of
+from lftj.program.text_split import split_text
+from lftj.store.stored import StoredRelation
+
+# A relation without a key that rows are looked up in has at most this part of the rows of the base.
+UNDECLARED = 1 / 4
+
+
+@dataclass(frozen=True)
+class ReadColumns:
+    """What is read of one relation: `columns`, by variable, of the rows that hold the `constants` and are `compared`.
+
+    `constants`: by the places of other columns · `compared`: what compares only these variables.
+    """
+
+    relation: str
+    columns: Mapping[str, int]
+    constants: Sequence[tuple[int, Value | Parameter]]
+    compared: Sequence[Compare]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The columns that are read, the variables' first."""
+        return (*self.columns.values(), *(place for place, _ in self.constants))
+
+
+@dataclass(frozen=True)
+class RowLookup:
+    """A relation whose row is looked up: by the variables `key` of its `part`, which are bound before.
+
+    `compared`: what compares its variables with others · `declared`: whether a declared key says that there is at most
+    one such row.
+    """
+
+    part: ReadColumns
+    key: tuple[str, ...]
+    compared: Sequence[Compare]
+    declared: bool
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """How a clause is read: the rows of `base`, for each the `lookups` in turn.
+
+    `defined`: variables that conditions define, by terms of those that are bound.
+    """
+
+    base: ReadColumns
+    lookups: Sequence[RowLookup]
+    defined: Mapping[str, Term]
+
+    def __str__(self) -> str:
+        found = [f"`{lookup.part.relation}` by {' and '.join(lookup.key)}" for lookup in self.lookups]
+        looked_up = f", for each row with its row of {', of '.join(found)}" if found else ""
+        return f"`{self.base.relation}` is read by columns{looked_up}"
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What is equal of readings with other constants."""
+        parts = (self.base, *(lookup.part for lookup in self.lookups))
+        return tuple((part.relation, part.places, len(part.columns), *(c.op for c in part.compared)) for part in parts)
+
+
+def reading_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> ColumnReading | None:
+    """How an aggregate's clause can be read by columns; None if it is of another form."""
+    if not clause.atoms or clause.negated or clause.threshold is not None or split_text(clause) is not None:
+        return None
+    if any(sum(isinstance(arg, Var) for arg in atom.args) > len(_places(atom)) for atom in clause.atoms):
+        return None  # a variable occurs twice in an atom
+    first, *others = sorted(clause.atoms, key=lambda atom: -len(relations[atom.predicate]))
+    compared, defined = _conditions(clause)
+    terms = (*clause.head_args, *defined.values(), *(side for c in compared for side in (c.left, c.right)))
+    joined = [name for atom in clause.atoms for name in _places(atom)]
+    read = {v.name for term in terms for v in variables_of(term)} | {v for v in joined if joined.count(v) > 1}
+    base, waiting = _part(first, read, compared)
+    bound, lookups = set(base.columns), list[RowLookup]()
+    small = UNDECLARED * len(relations[base.relation])
+    while others:
+        # Those with a declared key first; without one, they may bind that of another.
+        ready = [atom for atom in others if not bound.isdisjoint(_places(atom))]
+        keyed = [atom for atom in ready if _has_key(atom, bound, relations[atom.predicate])]
+        tried = [atom for atom in ready if _may_have_key(relations[atom.predicate], small)]
+        if not (found := keyed or tried):
+            return None
+        others.remove(found[0])
+        part, waiting = _part(found[0], read, waiting)
+        key = tuple(name for name in part.columns if name in bound)
+        bound |= set(part.columns)
+        now, waiting = _ready(waiting, bound)
+        lookups.append(RowLookup(part, key, now, bool(keyed)))
+    return None if waiting or not base.places else ColumnReading(base, lookups, defined)
+
+
+def _part(atom: BodyAtom, read: set[str], compared: Sequence[Compare]) -> tuple[ReadColumns, list[Compare]]:
+    """(what is read of an atom whose variables `read` matter, what else is compared)."""
+    columns = {name: i for name, i in _places(atom).items() if name in read}
+    own, others = _ready(compared, set(columns))
+    return ReadColumns(atom.predicate, columns, _constants(atom), own), others
+
+
+def _places(atom: BodyAtom) -> dict[str, int]:
+    return {arg.name: i for i, arg in enumerate(atom.args) if isinstance(arg, Var)}
+
+
+def _constants(atom: BodyAtom) -> list[tuple[int, Value | Parameter]]:
+    return [(i, arg) for i, arg in enumerate(atom.args) if isinstance(arg, Value | Parameter)]
+
+
+def _has_key(atom: BodyAtom, bound: set[str], relation: StoredRelation) -> bool:
+    """Whether what is bound holds a declared key of the atom's relation; of one without a key, that is the row."""
+    schema = relation.schema
+    known = {i for name, i in _places(atom).items() if name in bound} | {i for i, _ in _constants(atom)}
+    return known >= (set(schema.key) or set(range(schema.arity - schema.functional)))
+
+
+def _may_have_key(relation: StoredRelation, most: float) -> bool:
+    """Whether other columns than the declared key may tell its rows apart, and trying that costs little."""
+    return not relation.schema.keyed and len(relation) <= most
+
+
+def _ready(compared: Sequence[Compare], bound: set[str]) -> tuple[list[Compare], list[Compare]]:
+    """(those that compare what is bound, the others)."""
+    now, later = list[Compare](), list[Compare]()
+    for compare in compared:
+        names = {v.name for side in (compare.left, compare.right) for v in variables_of(side)}
+        (now if names <= bound else later).append(compare)
+    return now, later
+
+
+def _conditions(clause: Clause) -> tuple[list[Compare], dict[str, Term]]:
+    """(what is compared, the variables that conditions define by the atoms'); all by terms of the atoms' variables."""
+    bound = {arg.name for atom in clause.atoms for arg in atom.args if isinstance(arg, Var)}
+    defined = dict[str, Term]()
+    left = list[Compare]()
+    for compare in clause.compares:
+        sides = replaced(compare.left, defined), replaced(compare.right, defined)
+        for one, other in (sides, sides[::-1]):
+            free = isinstance(one, Var) and one.name not in bound and "?" not in (one.type[-1:], other.type[-1:])
+            if compare.op == "=" and free and {v.name for v in variables_of(other)} <= bound:
+                assert isinstance(one, Var)
+                defined[one.name] = other
+                break
+        else:
+            left.append(replace(compare, left=sides[0], right=sides[1]))
+    compared = [replace(c, left=replaced(c.left, defined), right=replaced(c.right, defined)) for c in left]
+    return compared, defined
