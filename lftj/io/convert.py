@@ -83,10 +83,13 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
     missing = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else NO_ROWS
 
     def describe(row: int) -> Finding:
+        scalar = array[row]
         try:
-            value = array[row].as_py()
+            value = scalar.as_py()
         except (OverflowError, ValueError):  # a time that Python has no value for
-            text = f"{array[row].value} ({array.type})"
+            value = None
+        if scalar.is_valid and is_missing(value):  # or pandas, whose NaT it would be
+            text = f"{scalar.value} ({array.type})"
             return Finding(text, text, Fault(f"does not fit into {made.plain}", made.takes, "correct the value"))
         return describe_value(value, type)
 

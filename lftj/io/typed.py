@@ -245,7 +245,7 @@ def _one_chunk(values: pa.ChunkedArray) -> pa.Array:
         return values.cast(values.type.value_type).combine_chunks()
     try:
         return values.combine_chunks()
-    except pa.ArrowInvalid:  # dictionaries, of which all together have more values than their indices number
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # too many values for the indices, or none but null
         return values.cast(values.type.value_type).combine_chunks()
 
 

@@ -181,6 +181,21 @@ def test_half_floats_each_with_its_dictionary() -> None:
     assert applied("x:float", *(("r", "+1", pa.table({"x": some})) for some in encoded)) == wanted
 
 
+@pytest.mark.parametrize(("kind", "type"), [(pa.timestamp("ns"), "timestamp"), (pa.duration("ns"), "duration")])
+def test_the_least_number_of_nanoseconds_is_not_null(kind: pa.DataType, type: str) -> None:
+    """pandas takes it for NaT, so that nothing was found wrong with a bad row."""
+    times = pa.array([-(2**63), 1000], pa.int64()).view(kind)
+    db = lftj.Database(f".decl r(v:{type}?)")
+    (reject,) = db.load("r", pa.table({"v": times}), on_error="quarantine")
+    assert reject.reason == f"column `v` of `r`: {-(2**63)} ({kind}) does not fit into {type}"
+    assert len(db["r"]) == 1
+
+
+def test_chunks_of_dictionaries_of_nulls() -> None:
+    one, none = (pa.nulls(n).dictionary_encode() for n in (1, 0))
+    assert loaded("v:number?", {"v": pa.chunked_array([one, none])}) == [(None,)]
+
+
 def test_columns_of_python_objects_in_polars() -> None:
     """Polars gives Arrow the addresses of such objects, as texts of eight bytes."""
     objects = pl.Series([b"x", None, b"yz"], dtype=pl.Object)
