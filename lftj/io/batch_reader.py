@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lftj.io.convert import not_unicode
 from lftj.io.pick import pick
 from lftj.values.codes import encode_float, encode_unsigned
 from lftj.values.schema import Schema
@@ -48,6 +49,8 @@ class BatchReader:
                 return None
             if column.type == "symbol":
                 if i in self.only:
+                    if not_unicode(array) is not None:
+                        return None
                     texts.append(array)
                     rows.append(i)
                 else:

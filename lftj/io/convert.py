@@ -75,7 +75,7 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
     import pyarrow.compute as pc
 
     made = type_of(type)
-    if (texts := _not_unicode(array)) is not None:
+    if (texts := not_unicode(array)) is not None:
         return list_part(texts, type)
     as_it_is = made.family == SYMBOL and pa.types.is_dictionary(array.type) and not array.dictionary.null_count
     if pa.types.is_dictionary(array.type) and not as_it_is:
@@ -128,7 +128,7 @@ def _decoded(array: pa.DictionaryArray) -> pa.Array:
     return array.dictionary_decode()
 
 
-def _not_unicode(array: pa.Array) -> list[str | None] | None:
+def not_unicode(array: pa.Array) -> list[str | None] | None:
     """The values of an array of texts of which some are no UTF-8, which Arrow lets be; these have lone surrogates."""
     import pyarrow as pa
     import pyarrow.types as kinds

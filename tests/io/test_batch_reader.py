@@ -1,7 +1,7 @@
 """Batches read one after the other are what `read` makes of them, or left to it.
 
 Catches: places kept from a batch of another schema, values that do not fit taken for codes, texts interned of a batch
-that is refused, columns mixed up where nobody reads some.
+that is refused, bytes that are no text taken for one, columns mixed up where nobody reads some.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def test_texts_that_nobody_reads_are_not_interned() -> None:
     "change",
     [
         {"t": pa.array(["a", None])},
+        {"t": pa.array([b"a", b"\xff"]).view(pa.string())},
         {"a": pa.array([1, None])},
         {"f": pa.array([1.0, float("nan")])},
         {"a": pa.array([1, 2], pa.int8())},
