@@ -195,7 +195,7 @@ class Groups:
         for i, mean_ in enumerate(means):
             totals.append(Total(f"count of {mean_.text}", "count", -1, "", mean_.where))
             result.append(Column(f"{inner}rows {i}", "number"))
-        needed = (*((len(linear) + without[0],) if of_stream and without else ()), *counts)
+        needed = (*(len(linear) + i for i in without), *counts)
         made = Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed)
         return rows._made(made, tuple(result))
 

@@ -42,6 +42,14 @@ def test_means_with_conditions_follow_rows_that_come_and_go() -> None:
     assert dict(run.step({"s": streams.zset([(1, 4)], [-1])})["o"]) == {(1, 4.0, 1.0, 2): -1}
 
 
+@pytest.mark.parametrize("names", ["mn", "nm"])
+def test_a_group_without_a_value_to_count_has_no_row_whatever_else_is_counted(names: str) -> None:
+    """Where values of two expressions were counted, the second gave 0, and the first no row."""
+    of = {"m": streams.count_distinct("v"), "n": streams.count_distinct("k")}
+    for found in stepped(streams.zset([(1, 5), (1, 6), (2, 5)], [1, -1, 1]), **{name: of[name] for name in names}):
+        assert found == {(2, 1, 1): 1}
+
+
 @pytest.mark.parametrize("rows", [[(1, 5), (2, 6)], streams.zset([(1, 5), (2, 6)], [1, 1])])
 def test_rows_without_null_are_rows_of_a_column_that_admits_it(rows: object) -> None:
     circuit = streams.Circuit("c")
