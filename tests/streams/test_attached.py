@@ -238,6 +238,20 @@ def test_a_circuit_that_reads_nothing_has_its_facts() -> None:
     assert list(db["two"]) == [(2,)]
 
 
+def test_the_tick_of_a_load_is_not_made_again_after_a_preview() -> None:
+    """It evaluated the derived input, which was evaluated once more after it: that was another tick."""
+    db = lftj.Database(".decl f(a:number)  e(x) :- f(x), x > 0.")
+    db.attach(late())
+    db.load("f", [(1,)])
+    with contextlib.suppress(ZeroDivisionError), db.transaction() as tx:
+        tx.insert("f", [(2,)])
+        assert list(tx.preview()["last"].inserted) == [(1,)]
+        raise ZeroDivisionError
+    assert (list(db["now"]), list(db["last"])) == ([(1,)], [])
+    db.load("f", [(0,)])  # which does not change `e`
+    assert (list(db["now"]), list(db["last"])) == ([(1,)], [])
+
+
 def test_a_load_of_no_rows_is_no_tick() -> None:
     """Into a relation without rows it was one."""
     db = lftj.Database(".decl e(a:number)")
