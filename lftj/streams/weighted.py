@@ -107,8 +107,10 @@ class WeightedRows(Tabular):
     def coded(self, schema: Schema, symbols: SymbolTable) -> ZSet:
         """The same rows for a stream with the columns of `schema`, whose texts are in `symbols`.
 
-        `DataError` if the types differ.
+        `DataError` if the types differ. No rows without columns, as `zset([])` makes, are those of any stream.
         """
+        if not self._schema.arity and not len(self):
+            return ZSet.zero(schema.arity)
         if not self._fits(schema):
             raise DataError(
                 f"rows of {self._schema} cannot be rows of {schema}",

@@ -69,6 +69,14 @@ SOURCES: dict[str, Callable[[], Any]] = {
 }
 
 
+def test_a_z_set_without_rows_is_one_of_any_stream() -> None:
+    """It was refused, since nothing tells its columns; a list without rows was not."""
+    assert stepped(streams.zset([], [])) == {}
+    z = streams.zset(list(WANTED), list(WANTED.values()))
+    assert z + streams.zset([]) == WANTED
+    assert stepped(z - z) == {}
+
+
 @pytest.mark.parametrize("kind", SOURCES)
 def test_weights_of_objects(kind: str) -> None:
     assert stepped(SOURCES[kind]()) == WANTED
