@@ -160,6 +160,7 @@ class KeyByKey:
         chunks = []
         for rule in rules:
             found = self._bindings(rule, keys)
+            self._note(rule, undefined=found.undefined)
             if not found.count:
                 continue
             terms = rule.key.keys(found.columns, found.count)

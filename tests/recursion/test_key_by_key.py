@@ -270,6 +270,20 @@ def test_a_term_without_a_value_is_refused() -> None:
     assert dict(db["f"]) == {0: 0, 5: 5, 7: 20}
 
 
+@pytest.mark.parametrize(
+    "body", ["e(x, y), f[y] = n, v = 12 / (y - 5)", "e(x, y), f[y] = n, v = n; w(x, y), v = 12 / y, n = 0"]
+)
+def test_a_group_none_of_whose_bindings_has_a_value_is_refused(body: str) -> None:
+    """It was left out without a word, as were the bindings of an alternative none of which had one."""
+    db = lftj.Database(
+        f".decl e(x:number, y:number)\n.decl w(x:number, y:number)\nf[x] = count : {{ {body} }}.\nf[5] = 1."
+    )
+    db.load("e", [(6, 5)])
+    db.load("w", [(6, 0)])
+    with pytest.raises(lftj.errors.EvaluationError, match="division by zero"):
+        list(db["f"])
+
+
 def test_path_counts_are_an_instance() -> None:
     """Paths counted by a rule, and by `path_counts`, on graphs with many paths."""
     rng = Random(3)
