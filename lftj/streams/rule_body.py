@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.streams.by_key import ByKey
@@ -17,9 +18,9 @@ from lftj.streams.expressions import Map, definition
 from lftj.streams.graph import Graph
 from lftj.streams.integral import ascending
 from lftj.streams.join import Join
-from lftj.streams.operators import Columns
+from lftj.streams.operators import Columns, Plus
 from lftj.streams.ranking import Joined, Ranking, TopK
-from lftj.streams.stream import Stream
+from lftj.streams.stream import Stream, type_of_either
 from lftj.streams.totals import Total, Totals
 from lftj.values.schema import Column
 
@@ -149,13 +150,15 @@ class ClauseStreams:
         self.stream = self.stream._made(Map(tuple(self._bound()), conditions, terms, text, lenient=True), columns)
 
     def add(self, others: Sequence[ClauseStreams]) -> None:
-        """The bindings of other clauses as well: those of the variables that all of them have."""
-        shared = [name for name in self._bound() if all(name in other._bound() for other in others)]
-        assert self.stream is not None
-        self.stream = self.stream.select(*shared)
-        for other in others:
-            assert other.stream is not None
-            self.stream = self.stream + other.stream.select(*shared)
+        """The bindings of other clauses as well: those of the variables that all of them have.
+
+        Where a variable may be null in one of them, the others have no value whose code is that of null.
+        """
+        bounds = [body._bound() for body in (self, *others)]
+        shared = [name for name in bounds[0] if all(name in bound for bound in bounds)]
+        columns = tuple(Column(name, reduce(type_of_either, (bound[name] for bound in bounds))) for name in shared)
+        first, *more = [body.stream.select(*shared) for body in (self, *others) if body.stream is not None]
+        self.stream = first._made(Plus(), columns, *more)
 
     def head(self, columns: Columns) -> Stream:
         """The rows that the clause derives."""

@@ -258,7 +258,7 @@ class Stream:
         # A row of the other stream has its keys in columns of this one, which then admit what those do.
         columns = list(joined._node.columns)
         for i, j in zip(left, right, strict=True):
-            columns[i] = Column(columns[i].name, _key_of_either(columns[i].type, other._node.columns[j].type))
+            columns[i] = Column(columns[i].name, type_of_either(columns[i].type, other._node.columns[j].type))
         if tuple(columns) != tuple(joined._node.columns):
             joined = joined._made(Project(tuple(range(len(columns)))), tuple(columns))
         names = {self._node.columns[i].name: other._node.columns[j].name for i, j in zip(left, right, strict=True)}
@@ -377,8 +377,8 @@ class Stream:
         return self._made(Differentiate(self._node.arity), self._node.columns)
 
 
-def _key_of_either(left: str, right: str) -> str:
-    """The type of a key column that holds what a column of type `left` does, and what one of type `right` does."""
+def type_of_either(left: str, right: str) -> str:
+    """The type of a column that holds what a column of type `left` does, and what one of type `right` does."""
     wider = right if narrower(right, left) else left
     return with_null(wider) if is_nullable(left) or is_nullable(right) else wider
 

@@ -281,6 +281,26 @@ def test_the_text_of_a_refused_division() -> None:
     assert circuit.step({"e": [(1, 5)]})["p"] == {(2,): 1}
 
 
+@pytest.mark.parametrize(
+    "body", ["e(x, y), t[y] = n, u(y, v); w(x, y, v), n = 0", "w(x, y, v), n = 0; e(x, y), t[y] = n, u(y, v)"]
+)
+@pytest.mark.parametrize("least", [7, -(2**63)])
+def test_null_may_be_in_one_alternative_of_an_aggregate_in_a_recursion(body: str, least: int) -> None:
+    """The circuit refused columns "of different types", which nobody had written down."""
+    text = ".decl e(x:number, y:number)  .decl w(x:number, y:number?, v:number?)  .decl u(y:number, v:number)\n"
+    text += f"t[x] = count : {{ {body} }}."
+    given = {"e": [(1, 2), (2, 3), (3, 9)], "w": [(3, 1, 5), (2, None, None)], "u": [(2, 7), (3, least)]}
+    db, circuit = lftj.Database(text), streams.from_rules(text)
+    for name, rows in given.items():
+        db.load(name, rows)
+    if least == 7:
+        assert set(circuit.step(given)["t"].inserted) == set(db["t"]) == {(1, 1), (2, 2), (3, 1)}
+        return
+    for read in (lambda: list(db["t"]), lambda: circuit.step(given)):
+        with pytest.raises(EvaluationError, match=f"{least} does not fit into a column that admits null"):
+            read()
+
+
 def test_the_text_of_a_refused_key() -> None:
     circuit = streams.from_rules(".decl price(item:symbol) -> cost:float")
     circuit.step({"price": [("tea", 3.5)]})
