@@ -66,9 +66,11 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
             if estimated is None:
                 return kept.apply(step, heads, why, limits)
             clock = time.thread_time_ns if estimated.following > BRIEF else time.perf_counter_ns
-            began = clock()
+            orders, began = _orders(step, heads), clock()
             staged = kept.apply(step, heads, why, limits)
-            _learn(step, heads, kept, staged, estimated, clock() - began)
+            took = clock() - began
+            if _orders(step, heads) == orders:  # else it sorted relations, for the changes after it as well
+                _learn(step, heads, kept, staged, estimated, took)
             return staged
         except Declined as declined:
             if isinstance(why, CostComparison):
@@ -81,6 +83,12 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
         costs.evaluated = weakref.ref(staged.relations[heads.name].content)
         costs.anew = costs.anew[1], sum(done.cpu for done in staged.evaluations.values())
     return staged
+
+
+def _orders(step: Step, heads: Heads) -> int:
+    """How many key orders what `heads` read has before and after the step."""
+    states = step.before.relations, step.after
+    return sum(len(relations[name].orders) for relations in states for name in heads.reads if name in relations)
 
 
 def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, estimated: CostComparison, took: float) -> None:
