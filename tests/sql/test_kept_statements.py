@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError
+from lftj.results import answers
 from tests.conftest import JIT, examples
 
 pytest.importorskip("sqlglot")
@@ -207,8 +208,10 @@ def test_texts_that_come_once_drop_nothing_that_is_kept() -> None:
     assert held <= db._known.keys()
 
 
-def test_what_is_asked_again_and_again_stays() -> None:
+def test_what_is_asked_again_and_again_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others that were kept after it drove it out, and the memory of what was met with it."""
+    for module in (answers, kept_statements):
+        monkeypatch.setattr(module, "KEPT_QUERIES", 32)
     db = lftj.Database()
     db.sql("create table t (a int)")
     for i in range(3 * kept_statements.KEPT_QUERIES):
