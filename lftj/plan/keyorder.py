@@ -88,17 +88,18 @@ class Choice:
     witnesses: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Partial:
+class _Partial(NamedTuple):
     """A beginning of an order.
 
-    `bound`: its variables as a mask · `rows`, `cost`, `witnesses`: as of a `Choice` · `nodes`: bindings, were all
-    participants independent · `entered`: how often the next depth is entered · `apart`: when counting, that by
-    component · of an existential suffix, components of which a variable has still to be bound: those that are `taken`
-    to have a witness, and how often the next depth is entered although one, that is `without_witness`, has none.
+    `places`: where its variables stand in the order of appearance · `bound`: they as a mask · `rows`, `cost`,
+    `witnesses`: as of a `Choice` · `nodes`: bindings, were all participants independent · `entered`: how often the next
+    depth is entered · `apart`: when counting, that by component · of an existential suffix, components of which a
+    variable has still to be bound: those that are `taken` to have a witness, and how often the next depth is entered
+    although one, that is `without_witness`, has none.
     """
 
     order: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
     bound: int = 0
     rows: tuple[float, ...] = ()
     cost: float = 0.0
@@ -240,12 +241,12 @@ class OrderSearch:
         while beam and self.matches.all & ~beam[0].bound:
             ranked = [
                 # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
-                (p.cost + self._left(partial) * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
+                (p.cost + self._left(partial) * p.rows[-1] if many else p.cost, p.places, p)
                 for partial in beam
                 for v in self._next(partial, many, head_first)
                 if (not built or self._along_built(partial, v)) and (p := self.bind_twins(partial, v))
             ]
-            grown = [p for _, _, p in sorted(ranked, key=lambda r: r[:2])]
+            grown = [p for _, _, p in sorted(ranked)]
             beam = list(_varied(grown, len(self.names) > CROWDED)) if many else grown[:BEAM]
         return beam
 
@@ -278,7 +279,7 @@ class OrderSearch:
         if head_first:
             left = left & self.head or left
         found = self.matches.named(left)
-        if many and not any(self.bind(partial, v) for v in found):
+        if many and not any(self._can_bind(partial, v) for v in found):
             # What the head needs may be computed from variables that neither it nor what is bound leads to.
             found = self.matches.named(self.leading & ~partial.bound)
         return self._first_of_each(partial, found) if len(self.names) > CROWDED else found
@@ -303,7 +304,7 @@ class OrderSearch:
         first = [
             v for v in found if alone.get(self.matches.neighbours[self.matches.bit[v]] | self.matches.bit[v], v) == v
         ]
-        if len(first) == len(found) or any(self.bind(partial, v) for v in first):
+        if len(first) == len(found) or any(self._can_bind(partial, v) for v in first):
             return first
         return found
 
@@ -329,6 +330,10 @@ class OrderSearch:
                 return None
             partial = following
         return self.choice(partial)
+
+    def _can_bind(self, partial: _Partial, v: str) -> bool:
+        """Whether anything can bind `v` next."""
+        return self.matches.matching(self.matches.bit[v], partial.bound) is not None
 
     def bind_twins(self, partial: _Partial, v: str) -> _Partial | None:
         """`partial` with `v` and what is bound with it next; None if nothing can bind it yet."""
@@ -370,6 +375,7 @@ class OrderSearch:
         steps = self._steps(entered, known.offered, known.participants) + entered * met * looks
         return _Partial(
             (*partial.order, v),
+            (*partial.places, self.rank[v]),
             now,
             (*partial.rows, nodes * matches),
             partial.cost + steps,
@@ -416,6 +422,7 @@ class OrderSearch:
         nodes = partial.nodes * min(1.0, known.matches) if self.large is not None else entries
         return _Partial(
             (*partial.order, v),
+            (*partial.places, self.rank[v]),
             now,
             (*partial.rows, nodes),
             partial.cost + steps,
