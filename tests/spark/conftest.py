@@ -14,6 +14,10 @@ from spark_bridge.partition import FAULTS
 from spark_bridge.preflight import missing, session
 from tests.conftest import ROOT
 
+# Of sessions that last for seconds, most of Java's time went into machine code of the second tier, and into threads.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
