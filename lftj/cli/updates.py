@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.cli.outcome import UsageError, say
 from lftj.cli.program_file import STDIN, stdin
-from lftj.errors import DataError, EvaluationError
+from lftj.errors import DataError, Error
 from lftj.language.clause import INTERNAL
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _commit(db: Database, changes: FileTransaction, timeout: float | None, sourc
             calls = {INSERT: tx.insert, ERASE: tx.erase, UPSERT: tx.upsert}
             for run in changes.runs:
                 calls[run.op](run.relation, run.rows)
-    except EvaluationError as error:
+    except Error as error:
         error.details = (*error.details, f"in the transaction that begins at {source}:{changes.first_line}")
         raise
     return tx

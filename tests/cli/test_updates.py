@@ -275,6 +275,18 @@ def test_a_second_value_for_a_key_says_which_line_and_how_to_replace_it(shell: S
     )
 
 
+def test_a_row_for_a_view_says_which_line(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(x:number)\n.decl v(x:number) view\nv(x) :- e(x), x > 1.\n"})
+    done = shell("run", "p.dl", "--updates", "-", stdin="+e 2\n\n+e 3\n+v 4\n")
+    assert (done.code, done.out) == (3, "+v 2\n\n")
+    assert done.err == (
+        "lftj: error: `v` is a view, and nothing else can be put there\n"
+        "  in the transaction that begins at <stdin>:3\n"
+        "  why: its rows are those that its definition gives\n"
+        "  do: change the tables that it reads, or collect other rows in a relation that reads `v`\n"
+    )
+
+
 def test_parts_of_rules_are_not_told(shell: Shell) -> None:
     shell.write({"p.dl": ".decl e(x:number, y:number)\ndeg(x, n) :- e(x, _), n = count : { e(x, _) }.\n"})
     done = shell("run", "p.dl", "--updates", "-", "--stats", stdin="+e 1 2\n")
