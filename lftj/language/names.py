@@ -27,6 +27,8 @@ from lftj.language.window_functions import WINDOW
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, type_of
 
+_AS_ONE = ("give both texts as one, as in `cat types.dl rules.dl | lftj run -`",)
+_INSTEAD = {"`.include`": _AS_ONE, "preprocessor line (`#include`)": _AS_ONE}  # remedies, by the feature
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
 # What a declaration says of the multiplicity of rows, the name that a bag's last column has in SQL, that a relation has
 # the rows that its rules derive, and none of its own, and that it must have none at all (behind it: what for).
@@ -101,7 +103,7 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
     names = Names(relations, {}, set())
     for item in program.items:
         if isinstance(item, ast.Unsupported):
-            findings.unsupported(item.feature, item.span)
+            findings.unsupported(item.feature, item.span, *_INSTEAD.get(item.feature, ()))
             names.opaque.update(item.defines)
             names.open |= item.feature.startswith(("preprocessor", "`.include`"))
     _resolve_types(program, names, findings)

@@ -168,6 +168,14 @@ def test_names_from_an_inclusion_are_not_reported_as_unknown() -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ['.include "types.dl"', '#include "types.dl"'])
+def test_an_inclusion_says_how_a_program_of_several_files_is_given(line: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        check(parse(f"{line}\n{DECLARED}"))
+    remedies = [found.remedy for found in caught.value.diagnostics]
+    assert remedies == ["give both texts as one, as in `cat types.dl rules.dl | lftj run -`"]
+
+
 @pytest.mark.parametrize("name", ["sum", "min", "count", "mean", "max", "input", "output", "stateful", "inline"])
 def test_words_of_the_language_as_variables(name: str) -> None:
     program = check(parse(f"{DECLARED} p({name}) :- e({name}, z), {name} < z, z = {name} + min({name}, 1)."))
