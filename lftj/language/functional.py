@@ -5,7 +5,7 @@
 
 A key may itself be looked up, `f[g[x]]`. Equal lookups of one conjunction are one atom, unless a wildcard is among the
 keys. A condition holds only where all its values exist, negated or not: `!(price[x] > 5)` is `price[x] <= 5`, and
-neither holds of an x without a price.
+neither holds of an x without a price. `!(q(x), price[x] > 5)`, of several conditions, does (normal_form.py).
 
 In a head, `price[x] = c` is the row (x, c): the checker reads `ast.Assignment` as the atom.
 """

@@ -6,7 +6,7 @@
 A negated comparison is its opposite, a double negation vanishes, a negated disjunction is the conjunction of the
 negations, a negated conjunction the disjunction of the negations (de Morgan). A negated conjunction with variables of
 its own says that there are none for which it holds, and stays whole, as does one with wildcards and comparisons, or
-with an aggregate that may have no value:
+with a lookup or an aggregate that may have no value:
 
     p(x) :- a(x), !(b(x, y), c(y)).
       ->   a(x), not exists y: b(x, y), c(y)
@@ -106,7 +106,7 @@ def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Al
         others = (*outside, *literals[:at], *literals[at + 1 :])
         if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
             continue  # only in it null matches null
-        # Taken apart, a comparison would have to have a value; and a wildcard is a variable of its own.
+        # Taken apart, every condition would have to have its values; and a wildcard is a variable of its own.
         if any(map(_may_lack_value, conditions)):
             continue
         if any(map(_has_wildcard, group)) and any(isinstance(part, ast.Comparison) for part in conditions):
@@ -178,12 +178,11 @@ def _has_wildcard(literal: ast.Literal) -> bool:
     return isinstance(literal, ast.Atom) and any(isinstance(node, ast.Wildcard) for node in nodes(literal.args))
 
 
-def _may_lack_value(literal: Node) -> bool:
-    """Whether what is compared is an aggregate that has no value where there is nothing to fold."""
-    if isinstance(literal, ast.Comparison):
-        inner = nodes((literal.left, literal.right))
-        return any(isinstance(node, ast.Aggregate) and AGGREGATES[node.op].empty is None for node in inner)
-    return isinstance(literal, ast.Negation | ast.Disjunction) and any(map(_may_lack_value, parts(literal)))
+def _may_lack_value(node: Node) -> bool:
+    """Whether a term of a literal may have no value: a lookup, or an aggregate where there is nothing to fold."""
+    if isinstance(node, ast.Aggregate):
+        return AGGREGATES[node.op].empty is None
+    return isinstance(node, ast.Lookup) or any(map(_may_lack_value, parts(node)))
 
 
 def _there_is(literal: ast.Literal) -> ast.Literal:

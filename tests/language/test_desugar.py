@@ -345,8 +345,8 @@ def test_values_in_a_head_are_variables_of_each_alternative() -> None:
     ]
     assert shown("g[] = 1. h[x] = x :- q(x). p(h[g[]]) :- q(x), !(f(x), h[x] > g[]).") == [
         "h(x, x) :- q(x).",
-        "p(_v1) :- q(x), g(_v2), h(_v2, _v1), !f(x).",
-        "p(_v3) :- q(x), g(_v4), h(_v4, _v3), h(x, _v5), _v5 <= _v4.",
+        "@p.1(x) :- f(x), h(x, _v3), g(_v4), _v3 > _v4.",
+        "p(_v1) :- q(x), g(_v2), h(_v2, _v1), !@p.1(x).",
     ]
     assert shown("p(max y : { e(x, y) }) :- q(x) ; f(x).") == [
         "@p.1(x, max y) :- e(x, y).",

@@ -120,6 +120,10 @@ def inner(draw: Draw, mixed: Mixed, body: Scope, most: int) -> Scope:
         found.literals.append(programs.atom(draw, found, name, mixed.known[name]))
     if found.bound and not pick(draw, range(4)):
         found.literals.append(programs.condition(draw, found))
+    if found.bound and not pick(draw, range(6)):
+        kind = pick(draw, sorted(set(found.bound.values())))
+        op = pick(draw, programs.COMPARISONS)
+        found.literals.append(f"{operand(draw, mixed, found, kind)} {op} {programs.operand(draw, found, kind)}")
     return found
 
 

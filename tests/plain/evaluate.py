@@ -37,6 +37,7 @@ from tests.plain.syntax import (
     Var,
     Wild,
     matching_null,
+    may_lack_value,
     names_in,
     nested_in,
     relations_in,
@@ -317,26 +318,17 @@ def is_opened(negation: Not, null: frozenset[str]) -> bool:
     """Whether what is negated are conditions of the variables around it, and no atom alone."""
     parts = conditions(negation)
     if len(parts) == 1:
-        return not isinstance(parts[0], Atom)
-    if not matching_null(negation.body) <= null or any(map(may_lack_value, parts)):
+        return not isinstance(parts[0], Atom) and not matching_null(negation.body)
+    if not matching_null(negation.body) <= null or any(map(may_lack_value, negation.body)):
         return False
     wild = any(isinstance(part, Atom) and any(isinstance(arg, Wild) for arg in part.args) for part in parts)
     own = set().union(*map(names_in, parts)) - negation.outer - computed(negation).keys()
     return not own and not (wild and any(isinstance(part, Cmp) for part in parts))
 
 
-def may_lack_value(literal: Literal) -> bool:
-    """Whether what is compared is an aggregate that has no value where there is nothing to fold."""
-    if isinstance(literal, Cmp):
-        return any(isinstance(x, Agg) and x.op not in ("count", "sum") for x in nested_in(literal))
-    if isinstance(literal, Not):
-        return any(map(may_lack_value, literal.body))
-    return isinstance(literal, Or) and any(may_lack_value(part) for conj in literal.alternatives for part in conj)
-
-
 def conditions(negation: Not) -> list[Literal]:
-    """The body of a negation without what computes arguments of its atoms."""
-    return [x for x in negation.body if not (isinstance(x, Cmp) and (is_computed(x) or x.op == "or_null"))]
+    """The body of a negation without what computes arguments of its atoms, and without what is no condition."""
+    return [x for x in negation.body if not (isinstance(x, Cmp) and (is_computed(x) or x.op in ("or_null", "known")))]
 
 
 def is_computed(compare: Cmp) -> bool:
@@ -355,7 +347,7 @@ def computed(negation: Not) -> dict[str, Term]:
 def denied(literal: Literal, negation: Not, env: Env, world: World, null: frozenset[str]) -> bool:
     """Whether the opposite of a part of a negation holds."""
     if isinstance(literal, Cmp):
-        return not is_computed(literal) and literal.op != "or_null" and truth(literal, env, world) is False
+        return literal in conditions(negation) and truth(literal, env, world) is False
     if isinstance(literal, Not):
         return not none(literal, env, world, null)
     if isinstance(literal, Or):

@@ -6,7 +6,8 @@ twice. Two things are rewritten on the way, by their definition in the language:
     price[x] as a term          a fresh variable v, and the atom price(x, v) in the conjunction that the term stands in
     an expression in an atom    a fresh variable v, and v = expression
 
-A lookup in a negated literal (`!q(price[x])`) is looked up outside of the negation; in a negated group inside of it.
+A lookup in a negated literal (`!q(price[x])`, `!(price[x] > 5)`) is looked up outside of the negation; in a negated
+group of several literals inside of it.
 Only what is well formed is read; anything else is an AssertionError or IndexError without a message.
 """
 
@@ -241,29 +242,69 @@ class _Parser:
     # -- literals ------------------------------------------------------------------------------------------------------
 
     def disjunction(self) -> Conj:
-        alternatives = [self.conjunction()]
-        while self.accept(";"):
-            alternatives.append(self.conjunction())
+        alternatives = [self.with_values(*alternative) for alternative in self.alternatives()]
         return alternatives[0] if len(alternatives) == 1 else (Or(tuple(alternatives)),)
 
-    def conjunction(self) -> Conj:
+    def alternatives(self) -> list[tuple[list[Literal], Conj]]:
+        """What each alternative looks up and computes, and its literals."""
+        found = [self.conjunction()]
+        while self.accept(";"):
+            found.append(self.conjunction())
+        return found
+
+    def conjunction(self) -> tuple[list[Literal], Conj]:
         outside, self.hoisted = self.hoisted, []
         found = list(self.literal())
         while self.accept(","):
             found += self.literal()
-        found, self.hoisted = [*self.hoisted, *found], outside
-        return tuple(found)
+        hoisted, self.hoisted = self.hoisted, outside
+        return hoisted, tuple(found)
+
+    def with_values(self, hoisted: list[Literal], found: Conj) -> Conj:
+        """A conjunction in which `price[x] = c` is the atom."""
+        kept = tuple(literal for literal in found if not self.is_value(literal, hoisted))
+        return (*hoisted, *kept)
+
+    def is_value(self, literal: Literal, hoisted: list[Literal]) -> bool:
+        if isinstance(literal, Cmp) and literal.op == "=":
+            for lookup, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                if lookup in self.values and isinstance(other, Var | Const | Wild):
+                    at = next(i for i, x in enumerate(hoisted) if isinstance(x, Atom) and x.args[-1] == lookup)
+                    atom = hoisted[at]
+                    assert isinstance(atom, Atom)
+                    hoisted[at] = Atom(atom.name, (*atom.args[:-1], other))
+                    return True
+        return False
 
     def literal(self) -> Conj:
+        found = self.condition()
+        if found is None:
+            found = self.disjunction()
+            self.take(")")
+        return found
+
+    def negation(self) -> Conj:
+        """One condition alone has its values outside of its negation; of several together there are none."""
+        outside, self.hoisted = self.hoisted, []
+        found = self.condition()
+        alternatives = [(self.hoisted, found)] if found is not None else self.alternatives()
+        if found is None:
+            self.take(")")
+        self.hoisted, bodies = outside, list[Conj]()
+        for hoisted, body in alternatives:
+            if len(body) > 1:
+                bodies.append(self.with_values(hoisted, body))
+                continue
+            computed = [x for x in hoisted if isinstance(x, Cmp) and x.op == "=" and not may_lack_value(x)]
+            self.hoisted += [x for x in hoisted if x not in computed]
+            self.hoisted += self.known(*(compare.right for compare in computed))
+            bodies.append((*body, *computed))
+        return (Not(bodies[0] if len(bodies) == 1 else (Or(tuple(bodies)),)),)
+
+    def condition(self) -> Conj | None:
+        """An atom, a comparison, a test or a negation; None behind the parenthesis that opens a disjunction."""
         if self.accept("!"):
-            if self.peek() == "(":
-                return (Not(self.literal()),)
-            before = len(self.hoisted)
-            inner = self.literal()
-            lookups = [x for x in self.hoisted[before:] if isinstance(x, Atom)]
-            others = [x for x in self.hoisted[before:] if not isinstance(x, Atom)]
-            self.hoisted[before:] = lookups
-            return (Not((*inner, *others)), *self.known(*(x.right for x in others if isinstance(x, Cmp))))
+            return self.negation()
         start, hoisted = self.at, len(self.hoisted)
         try:
             return self.comparison()
@@ -271,9 +312,7 @@ class _Parser:
             self.at = start
             del self.hoisted[hoisted:]
         if self.accept("("):
-            body = self.disjunction()
-            self.take(")")
-            return body
+            return None
         name = self.take()
         if name in ("true", "false"):
             return (Cmp("=", Const(1), Const(int(name == "true"))),)
@@ -291,15 +330,7 @@ class _Parser:
         op = self.take()
         if op not in _COMPARISONS:
             raise _NotThis(op)
-        right = self.term()
-        for lookup, other in ((left, right), (right, left)):
-            if op == "=" and lookup in self.values and isinstance(other, Var | Const | Wild):
-                at = next(i for i, x in enumerate(self.hoisted) if isinstance(x, Atom) and x.args[-1] == lookup)
-                atom = self.hoisted[at]
-                assert isinstance(atom, Atom)
-                self.hoisted[at] = Atom(atom.name, (*atom.args[:-1], other))  # `price[x] = c` is the atom
-                return ()
-        return (Cmp(op, left, right),)
+        return (Cmp(op, left, self.term()),)
 
     # -- terms ---------------------------------------------------------------------------------------------------------
 
@@ -384,11 +415,10 @@ class _Parser:
             operand = None if op == "count" else self.term()
             self.take(":")
             if self.accept("{"):
-                body = self.disjunction()
+                body = (*self.disjunction(), *self.hoisted)
                 self.take("}")
             else:
-                body = self.literal()
-            body = (*body, *self.hoisted)
+                body = self.with_values(self.hoisted, self.literal())
         finally:
             self.hoisted = outside
         return Agg(op, operand, self.named(body))
@@ -477,6 +507,15 @@ def nested_in(node: Literal | Term) -> list[Agg | Not]:
     if isinstance(node, Agg | Not):
         return [node]
     return [found for part in _parts(node) for found in nested_in(part)]
+
+
+def may_lack_value(literal: Literal) -> bool:
+    """Whether what is compared is an aggregate that has no value where there is nothing to fold."""
+    if isinstance(literal, Cmp):
+        return any(isinstance(x, Agg) and x.op not in ("count", "sum") for x in nested_in(literal))
+    if isinstance(literal, Not):
+        return any(map(may_lack_value, literal.body))
+    return isinstance(literal, Or) and any(may_lack_value(part) for conj in literal.alternatives for part in conj)
 
 
 def all_names(node: Literal | Term) -> set[str]:

@@ -53,6 +53,14 @@ def answer(rules: str, **data: list[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
         ("p(x) :- q(x), !q(f[x]).", {(1,)}),
         ("p(s) :- s = sum f[x] : { q(x) }.", {(12,)}),
         ("p(k) :- f[k] = 2.", {(2,)}),
+        # Alone in a negation, in parentheses too, a condition has its values outside; of several there are none.
+        ("p(x) :- q(x), !(f[x] > 5).", {(2,)}),
+        ("p(x) :- q(x), !f[x] = 2.", {(1,)}),
+        ("p(x) :- q(x), !(q(f[x]) ; x < 1).", {(1,)}),
+        ("p(x) :- q(x), !(q(x), f[x] > 5).", {(2,), (3,)}),
+        ("p(x) :- q(x), !(q(x), f[x] = 2).", {(1,), (3,)}),
+        ("p(x) :- q(x), !(!q(max y : { e(x, y) })).", {(1,), (2,)}),
+        ("p(x) :- q(x), !(q(x), !q(max y : { e(x, y) })).", {(1,), (2,), (3,)}),
         # Expressions as arguments.
         ("p(x) :- e(x, x + 1).", {(1,), (2,)}),
         ("p(x) :- q(x), !q(x + 1).", {(3,)}),
