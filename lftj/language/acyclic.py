@@ -153,21 +153,24 @@ class _Component:
     # -- what desugaring made -----------------------------------------------------------------------------------------
 
     def _alternatives(self, clause: Clause) -> list[Clause]:
-        """An aggregate over the bindings `@..all` as clauses over what derives these."""
-        below = clause.atoms[0].predicate if len(clause.atoms) == 1 else ""
-        if below not in self._members or not below.endswith(ALL):
+        """An aggregate over the bindings `@..all` as clauses over what derives these, and what is counted besides."""
+        of_all = [a for a in clause.atoms if a.predicate in self._members and a.predicate.endswith(ALL)]
+        if not of_all:
             return [clause]
-        names = [arg.name for arg in clause.atoms[0].args if isinstance(arg, Var)]
+        (bindings,) = of_all
+        counted = tuple(a for a in clause.atoms if a is not bindings)
+        names = [arg.name for arg in bindings.args if isinstance(arg, Var)]
+        used = {v.name for v in clause.variables()}
         found = []
-        for one in self._heads[below]:
+        for one in self._heads[bindings.predicate]:
             taken = {arg.name: name for arg, name in zip(one.head_args, names, strict=True) if isinstance(arg, Var)}
             others = {v.name for v in one.variables()} - taken.keys()
-            taken |= {name: f"{name}·" for name in others if name in names}
+            taken |= {name: f"{name}·" for name in others if name in used}
             renamed = _renamed(one, taken)
             found.append(
                 replace(
                     clause,
-                    atoms=renamed.atoms,
+                    atoms=(*counted, *renamed.atoms),
                     compares=(*renamed.compares, *clause.compares),
                     negated=renamed.negated,
                     or_null=renamed.or_null | clause.or_null,

@@ -121,6 +121,10 @@ class Recursion:
         if own and not pick(rng, range(4)):
             op = pick(rng, ("<", ">", "!=", "<="))
             literals.append(f"{pick(rng, own)} {op} {self.value([*own, *values], 0)}")
+        if not pick(rng, range(8)):
+            texts = (at, there) if self.node == "symbol" else (f"to_string({at})", f"to_string({there})")
+            tests = ("!contains(A, B)", 'contains(A, cat(A, B, "b"))', "A != substr(B, 0, 1)", "strlen(A) <= strlen(B)")
+            literals.append(pick(rng, tests).replace("A", texts[0]).replace("B", texts[1]))
         if not pick(rng, range(6)):
             value = own[0] if len(own) == 1 else ""
             if value:

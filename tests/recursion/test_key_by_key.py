@@ -36,6 +36,14 @@ ACYCLIC = {
         "e/2 w/2!", "t/2!", "t[x] = sum t[y] : { e(x, y), x < y }.\nt[x] = c :- w[x] = c, !(e(x, y), x < y)."
     ),
     "counted": Written("e/2 f/1", "t/2!", "t[x] = count : { e(x, y), x < y, t[y] = n, n < 2 } :- f(x)."),
+    # What is counted stands beside the bindings where a text is computed: `y` was "bound by the recursion only".
+    "counted texts": Written(
+        "e/2 f/1",
+        "t/2!",
+        't[x] = count : { t(y, _), e(y, _), x < y, !contains("1", to_string(x + y)) } :- f(x).\n'
+        "t[x] = sum strlen(to_string(z)) : { t(y, _), e(x, z), e(y, _), (x < y, z != 1 ; x < y, y < z) }"
+        " :- !f(x), e(x, _).",
+    ),
     "mean": Written(
         "e/2 w/nf!", "t/nf!", "t[x] = v + mean t[y] : { e(x, y), x < y } :- w[x] = v.\nt[x] = v :- w[x] = v, !e(x, _)."
     ),
