@@ -45,6 +45,7 @@ from lftj.language.safety import bound_variables, check_bound
 from lftj.language.text_selections import TextSelection, text_selections
 from lftj.language.types import NUMBER
 from lftj.language.visitors import Node, all_names, lets_null_match, nodes, open_variables
+from lftj.values.type_table import is_nullable
 
 if TYPE_CHECKING:
     from lftj.language.desugar import Desugaring, Scope
@@ -237,13 +238,28 @@ class AggregateRelations:
             if len(done) == 1 and not folded and (apart := text_selections(head, body, counted, whole.parts.derived)):
                 body, folded = self._selected(aggregate, name, *apart), True
         if len(done) > 1 or not folded:
-            # A column of two alternatives would admit null for one of them; a group that is asked for is not null.
+            # A column of two alternatives would admit null for one of them; a group that is asked for is not null, nor
+            # is what is folded.
             marked = {v.name for v in open_variables(_marks(scope.body, variables))}
-            known = groups - scope.keys - marked if len(done) > 1 else frozenset[str]()
+            known = groups - scope.keys - marked | self._nullable(operand, done) if len(done) > 1 else frozenset[str]()
             body, head = self._all(aggregate, name, done, variables, counted, known)
         fold = Fold(op, groups_count)
         whole.made.append(InternalRule(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
         return _AggregateRelation(name, bool(supplied))
+
+    def _nullable(
+        self, operand: Sequence[ast.Term], done: Sequence[tuple[tuple[ast.Term, ...], Conjunction]]
+    ) -> frozenset[str]:
+        """The operand, if it is a variable that the columns of an atom may let be null."""
+        relations = self.whole.parts.names.relations
+        return frozenset(
+            arg.name
+            for _, body in done
+            for atom in body.atoms
+            if atom.name in relations
+            for arg, type_ in zip(atom.args, relations[atom.name].types, strict=False)
+            if isinstance(arg, ast.Variable) and arg in operand and (type_ is None or is_nullable(type_))
+        )
 
     def _enter(
         self, name: str, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], *, functional: bool = False

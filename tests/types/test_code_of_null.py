@@ -147,3 +147,25 @@ def test_a_group_of_alternatives_may_be_the_number_whose_code_is_null(op: str) -
         db.load(name, list(rows))
     assert set(db["h"]) == evaluate(parse(text), facts)["h"]
     assert any(x == least for x, _ in db["h"])
+
+
+@pytest.mark.parametrize(("kind", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
+@pytest.mark.parametrize("maintain", ["auto", "recompute"])
+def test_what_is_folded_of_alternatives_may_have_the_code_of_null(kind: str, extreme: int, maintain: str) -> None:
+    """It was refused: the relation of the bindings admitted null, which is left out of what is folded."""
+    braces = ("{ (a(k, x) ; b(k, x)), g(k) }", "{ c(k, x), g(k) ; a(k, x), k > 0 }")
+    rules = [f"h{i}(k, v) :- g(k), v = {op} x : {braces[i % 2]}." for i, op in enumerate(["sum", "max", "sum", "min"])]
+    text = f".decl a(k:number, x:{kind})  .decl b(k:number, x:{kind}?)  .decl g(k:number)\nc(k, x) :- b(k, x).\n"
+    db = lftj.Database()
+    db.rules(text + "\n".join(rules), maintain={f"h{i}": maintain for i in range(4)})
+    db.load("g", [(1,), (2,), (3,)])
+    db.load("b", [(1, None), (2, None), (3, 5)])
+    for first in (True, False):
+        with db.transaction() as tx:
+            tx.insert("a", [(1, extreme if first else 7)])
+            tx.erase("a", [(1, extreme)] if not first else [])
+        value = extreme if first else 7
+        for i in (0, 2):
+            assert list(db[f"h{i}"]) == [(1, value), (2, 0), (3, 5)]
+        for i in (1, 3):
+            assert list(db[f"h{i}"]) == [(1, value), (3, 5)]
