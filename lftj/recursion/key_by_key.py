@@ -102,7 +102,7 @@ class KeyByKey:
         for head, keys in seeds.items():
             if keys.shape[1]:
                 dirty[graph.numbers(head, keys)] = True
-        for level in graph.levels(self._evaluator, self._clauses):
+        for level in graph.in_levels(self._evaluator, self._clauses):
             self._limits.look(self.computed)
             nodes = level[dirty[level]]
             for head, own in graph.by_head(nodes):

@@ -32,7 +32,48 @@ Rows = npt.NDArray[np.int64]
 SHOWN = 12
 
 
-class KeyGraph:
+class Precedence:
+    """Nodes by number, below `size`, and `edges` int64[2, n] between them: from what is read to what reads it."""
+
+    def __init__(self, edges: Rows, size: int) -> None:
+        self.size = size
+        edges = edges[:, np.argsort(edges[0], kind="stable")]
+        self._above = edges[1]
+        self._degrees = np.bincount(edges[0], minlength=size)
+        self._starts = np.cumsum(self._degrees) - self._degrees
+
+    def above(self, nodes: Rows) -> Rows:
+        """The nodes that read `nodes`, with repeats."""
+        lengths = self._degrees[nodes]
+        before = np.cumsum(lengths) - lengths
+        found: Rows = self._above[np.repeat(self._starts[nodes] - before, lengths) + np.arange(int(lengths.sum()))]
+        return found
+
+    def levels(self) -> tuple[list[Rows], list[int]]:
+        """(the nodes, level by level; the nodes around a cycle, if there is one)."""
+        waiting, found = np.bincount(self._above, minlength=self.size), []
+        level = np.flatnonzero(waiting == 0)
+        while len(level):
+            found.append(level)
+            above, done = np.unique(self.above(level), return_counts=True)
+            waiting[above] -= done
+            level = above[waiting[above] == 0]
+        return found, self._around(waiting > 0) if waiting.any() else []
+
+    def _around(self, left: npt.NDArray[np.bool_]) -> list[int]:
+        """A cycle among the nodes that are left: each of them reads another one."""
+        below = np.repeat(np.arange(self.size), self._degrees)
+        among = left[below] & left[self._above]
+        reads = dict(zip(self._above[among].tolist(), below[among].tolist(), strict=True))
+        node = next(iter(reads))
+        place: dict[int, int] = {}
+        while node not in place:
+            place[node] = len(place)
+            node = reads[node]
+        return list(place)[place[node] :]
+
+
+class KeyGraph(Precedence):
     """The cone above `seeds`, keys int64[k, n] of heads: nodes by head, in order, and the edges between them.
 
     A node's number is its place among the keys of its head, behind those of the heads before.
@@ -75,12 +116,7 @@ class KeyGraph:
             for below, above in chunks
         ]
         joined = np.concatenate([np.empty((2, 0), np.int64), *pairs], axis=1)
-        self.size = int(self._ends[-1])
-        joined = joined[:, np.argsort(joined[0], kind="stable")]
-        self._above = joined[1]
-        self._degrees = np.bincount(joined[0], minlength=self.size)
-        self._starts = np.cumsum(self._degrees) - self._degrees
-        self._waiting = np.bincount(self._above, minlength=self.size)
+        super().__init__(joined, int(self._ends[-1]))
 
     def numbers(self, head: str, keys: Rows) -> Rows:
         """The numbers of nodes of `head` that are there."""
@@ -94,24 +130,11 @@ class KeyGraph:
         numbers: Rows = places + begin
         return numbers
 
-    def above(self, nodes: Rows) -> Rows:
-        """The nodes that read `nodes`, with repeats."""
-        lengths = self._degrees[nodes]
-        before = np.cumsum(lengths) - lengths
-        found: Rows = self._above[np.repeat(self._starts[nodes] - before, lengths) + np.arange(int(lengths.sum()))]
-        return found
-
-    def levels(self, evaluator: Evaluator, clauses: Sequence[Clause]) -> list[Rows]:
+    def in_levels(self, evaluator: Evaluator, clauses: Sequence[Clause]) -> list[Rows]:
         """The nodes, level by level. Raises `CycleError`, which names a cycle."""
-        waiting, found = self._waiting.copy(), []
-        level = np.flatnonzero(waiting == 0)
-        while len(level):
-            found.append(level)
-            above, done = np.unique(self.above(level), return_counts=True)
-            waiting[above] -= done
-            level = above[waiting[above] == 0]
-        if waiting.any():
-            raise self._cycle(evaluator, clauses, waiting)
+        found, around = self.levels()
+        if around:
+            raise self._cycle(evaluator, clauses, around)
         return found
 
     def by_head(self, nodes: Rows) -> Iterator[tuple[str, Rows]]:
@@ -126,47 +149,42 @@ class KeyGraph:
         found: Rows = np.take(self.keys[head], nodes - self._ends[self._heads.index(head)], axis=1)
         return found
 
-    def _cycle(self, evaluator: Evaluator, clauses: Sequence[Clause], waiting: Rows) -> CycleError:
-        """The error for a cycle among the nodes that wait: each of them reads one that waits too."""
-        left = waiting > 0
-        below = np.repeat(np.arange(self.size), self._degrees)
-        among = left[below] & left[self._above]
-        reads = dict(zip(self._above[among].tolist(), below[among].tolist(), strict=True))
-        node = next(iter(reads))
-        place: dict[int, int] = {}
-        while node not in place:
-            place[node] = len(place)
-            node = reads[node]
-        around = list(place)[place[node] :]
+    def _cycle(self, evaluator: Evaluator, clauses: Sequence[Clause], around: Sequence[int]) -> CycleError:
         named = []
         for one in around:
             (head, nodes) = next(self.by_head(np.array([one])))
             if not is_part(head):
-                schema = evaluator.relations[head].schema
+                types = evaluator.relations[head].schema.types[:-1]
                 codes = self.keys_of(head, nodes)[:, 0].tolist()
-                named.append((head, [evaluator.decode(c, t) for c, t in zip(codes, schema.types[:-1], strict=True)]))
-        query = named[0][0].startswith(INTERNAL)
-        if query:  # SQL says nothing of the sums between the rows
-            named = [(head, key) for head, key in named if head == named[0][0]]
-        heads = list(dict.fromkeys(head for head, _ in named))
-        types = {head: evaluator.relations[head].schema.types for head in heads}
-        shown = [
-            (head, ", ".join(literal_text(v, t) for v, t in zip(key, types[head][:-1], strict=True)))
-            for head, key in [*named, named[0]]
-        ]
-        cycle = tuple(key[0] if len(key) == 1 else tuple(key) for _, key in [*named, named[0]])
-        if query:
-            return _of_query(heads[0], [f"({key})" for _, key in shown], cycle)
-        texts = _shortened([f"{head}[{key}]" for head, key in shown])
-        rule = next(c for c in clauses if owner(c.head) == heads[0] and len(c.atoms) + len(c.negated) > 1)
-        return CycleError(
-            f"the value of a key is computed from itself: {texts}",
-            cycle=cycle,
-            where=f"{rule.span}: in `{rule.text}`",
-            why="a recursion through an aggregate has a value only where the rows it runs along have no cycle; nothing "
-            "was changed",
-            remedy="leave out one of the rows on the cycle",
-        )
+                named.append((head, [evaluator.decode(c, t) for c, t in zip(codes, types, strict=True)]))
+        types_of = {head: evaluator.relations[head].schema.types for head, _ in named}
+        return cycle_error(named, types_of, clauses, "nothing was changed")
+
+
+def cycle_error(
+    named: Sequence[tuple[str, Sequence[Any]]], types: Mapping[str, Sequence[str]], clauses: Sequence[Clause], kept: str
+) -> CycleError:
+    """The error for a cycle of keys, each with its head. `kept`: what was left as it was."""
+    query = named[0][0].startswith(INTERNAL)
+    if query:  # SQL says nothing of the sums between the rows
+        named = [(head, key) for head, key in named if head == named[0][0]]
+    heads = list(dict.fromkeys(head for head, _ in named))
+    shown = [
+        (head, ", ".join(literal_text(v, t) for v, t in zip(key, types[head][:-1], strict=True)))
+        for head, key in [*named, named[0]]
+    ]
+    cycle = tuple(key[0] if len(key) == 1 else tuple(key) for _, key in [*named, named[0]])
+    if query:
+        return _of_query(heads[0], [f"({key})" for _, key in shown], cycle)
+    texts = _shortened([f"{head}[{key}]" for head, key in shown])
+    rule = next(c for c in clauses if owner(c.head) == heads[0] and len(c.atoms) + len(c.negated) > 1)
+    return CycleError(
+        f"the value of a key is computed from itself: {texts}",
+        cycle=cycle,
+        where=f"{rule.span}: in `{rule.text}`",
+        why=f"a recursion through an aggregate has a value only where the rows it runs along have no cycle; {kept}",
+        remedy="leave out one of the rows on the cycle",
+    )
 
 
 def _shortened(around: list[str]) -> str:

@@ -21,7 +21,8 @@ Files in the order a reader meets them:
     clocks, windows, sessions,              operators over the time that rows carry,
     interval_join, timewise                 and how users write them
     bounds, bounded, forget                 what is dropped because nobody can ask again
-    rules, rule_body, refused, never        circuits of rules, and what they refuse
+    rules, rule_body                        circuits of rules
+    refused, never, no_cycle                what they refuse
     attached, idle                          circuits in a database, and those that a tick leaves as they are
 """
 

@@ -27,6 +27,7 @@ from lftj.streams.by_key import ByKey
 from lftj.streams.circuit import Circuit, NestedCircuit
 from lftj.streams.distinct import Distinct
 from lftj.streams.graph import Graph
+from lftj.streams.no_cycle import without_cycle
 from lftj.streams.ranking import Ranking, TopK
 from lftj.streams.refused import Refused
 from lftj.streams.rule_body import ClauseStreams, constant
@@ -92,8 +93,11 @@ class _Translation:
 
     def _recursive(self, component: Sequence[str], outside: set[str]) -> None:
         """A component whose heads are derived from one another, as a nested circuit."""
+        along_data = [clause for head in component for clause in self.clauses[head] if clause.acyclic]
+        schemas = [self.program.schemas[head] for head in component]
+        below = {**self.relations, **(without_cycle(self.relations, along_data, schemas) if along_data else {})}
         with self.circuit.nested(" ".join(component)) as inner:
-            known = {name: inner.enter(self.relations[name]) for name in sorted(outside)}
+            known = {name: inner.enter(below[name]) for name in sorted(outside)}
             loops = {head: self._loop(inner, head) for head in component}
             known.update({head: loop.delay() for head, loop in loops.items()})
             for head in component:

@@ -341,6 +341,48 @@ def test_circuits_agree(name: str) -> None:
                 assert set(db[head]) == held[head]
 
 
+CYCLIC = {
+    "summed": ("number", "t[x] = c + n :- w(x, c), n = sum t[y] : { e(x, y) }."),
+    "negated": ("symbol", "t[x] = c :- w(x, c), !e(x, _).\nt[x] = 5 :- e(x, y), !t(y, _), !w(x, _)."),
+    "mutual": ("number", "t[x] = c + n :- w(x, c), n = sum u[y, 1] : { e(x, y) }.\nu[y, 1] = t[y] - 1 :- e(_, y)."),
+    "counted": ("symbol", "t[x, z] = c + n :- w(x, c), w(z, _), n = count : { e(x, y), t(y, z, _) }."),
+}
+
+
+@pytest.mark.parametrize("name", CYCLIC)
+def test_circuits_refuse_a_cycle_as_a_database_does(name: str) -> None:
+    """They went round it up to a million times, or for good."""
+    node, rules = CYCLIC[name]
+    text = f".decl e(x:{node}, y:{node})\n.decl w(x:{node}) -> v:number\n{rules}"
+    nodes: Any = range(5) if node == "number" else "abcde"
+    for seed in range(5 if JIT else 1):
+        rng, db, circuit, whole = Random(seed), lftj.Database(text), streams.from_rules(text), streams.circuit_of(text)
+        facts: dict[str, list[Any]] = {"e": [], "w": [(x, i) for i, x in enumerate(nodes)]}
+        db.load("w", facts["w"])
+        len(db["t"])
+        circuit.step({"w": facts["w"]})
+        for _ in range(8 if JIT else 3):
+            row = (rng.choice(nodes), rng.choice(nodes))
+            sign = -1 if row in facts["e"] else 1
+            after = {**facts, "e": [x for x in facts["e"] if x != row] + [row] * (sign > 0)}
+            refused = ""
+            try:
+                with db.transaction() as tx:
+                    (tx.insert if sign > 0 else tx.erase)("e", [row])
+            except lftj.errors.CycleError as error:
+                refused = str(error).replace("nothing was changed", "the step was not made")
+            for one, rows in ((circuit, {"e": streams.zset([row], [sign])}), (whole, after)):
+                if refused:
+                    with pytest.raises(lftj.errors.CycleError) as caught:
+                        one.step(rows)
+                    assert len(caught.value.cycle) > 1
+                    assert str(caught.value).splitlines()[1:] == refused.splitlines()[1:]
+                else:
+                    one.step(rows)
+            facts = facts if refused else after
+        assert set(whole.step(facts)["t"].inserted) == set(db["t"])
+
+
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("term", ["d + max e", "d + max e, d > @0s"])
 def test_the_end_of_tasks_is_an_instant(declared: bool, term: str) -> None:
