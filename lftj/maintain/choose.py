@@ -118,7 +118,7 @@ def choose(step: Step, heads: Heads) -> tuple[str, Kept | None, Reason, CostComp
     Without the second, the strategy prepares.
     """
     kept = step.kept.heads.get(heads.name)
-    if kept is None or not kept.holds_for(step, heads):
+    if kept is None or not kept.holds_for(step, heads) or TRIGGERS.comes_back(step, heads, kept):
         if RECOMPUTE.name in step.asked(heads):
             return RECOMPUTE.name, None, RECOMPUTE.unprepared(step, heads), None
         strategy = fitting(step, heads)

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from lftj.errors import EvaluationError
 from lftj.evaluate.by_columns import is_read_by_columns
 from lftj.evaluate.factorised import Counting
@@ -26,13 +28,13 @@ from lftj.maintain.kept_triggers import KeptTriggers, is_threshold
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork, Withheld, amount, size
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Staged
+from lftj.maintain.strategy import Kept, Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.program.text_split import split_text
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
-from lftj.triggers.derived_relations import NoEvents
+from lftj.triggers.derived_relations import Magnitudes, NoEvents
 from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import NoResult
 from lftj.triggers.kept_thresholds import ThresholdFormulas
@@ -103,7 +105,29 @@ class Triggers:
             return formulas
         if len(step.after[heads.name].facts):
             return "it has facts of its own"
+        if not threshold and (withheld := step.kept.costs_of(heads).withheld) and not self._row_goes(step, heads):
+            return withheld
         return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads)
+
+    def comes_back(self, step: Step, heads: Heads, kept: Kept) -> bool:
+        """Whether a row goes that kept a head which is to be kept by maps from that."""
+        return kept.strategy != self.name and TRIGGERS in step.asked(heads) and self._row_goes(step, heads)
+
+    def _row_goes(self, step: Step, heads: Heads) -> bool:
+        """Whether one of the rows that go could not become an event."""
+        formulas = step.kept.costs_of(heads).formulas
+        if not isinstance(formulas, ClauseFormulas):
+            return False
+        magnitudes, symbols = Magnitudes(formulas.checked), step.evaluator.symbols
+        for made in formulas.relations:
+            change = step.changes.get(made.predicate)
+            if change is None or not (change.kinds < 0).any():
+                continue
+            try:
+                magnitudes.measure(made, made.of(np.compress(change.kinds < 0, change.rows, axis=1), symbols)[0])
+            except NoEvents:
+                return True
+        return False
 
     def evaluated(self, step: Step, heads: Heads, limits: Limits) -> Staged | None:
         """A head that is evaluated by its maps; None if its join is better enumerated."""
@@ -238,11 +262,11 @@ class Triggers:
                 return None
             except (DoesNotFit, NoEvents, SumOverflow) as refused:
                 why, costs.body = in_words(refused), (step.state.strata, (heads,))
-                passing = isinstance(refused, NoEvents) and is_threshold(heads)
+                passing = isinstance(refused, NoEvents)
                 continue
             step.kept.bodies[tuple(body.members)], costs.withheld = body, ""
             return body
-        if passing:  # a row that is no event may go again, and nothing else follows a threshold
+        if passing:  # a row that is no event may go again
             costs.withheld = why
         else:
             costs.formulas = why

@@ -253,6 +253,42 @@ def test_terms_without_a_value() -> None:
     assert sorted(db["s"]) == [(1, 9)]
 
 
+@pytest.mark.parametrize("op", ["sum x / y * z", "count"])
+def test_a_head_comes_back_to_triggers_once_the_row_without_a_value_is_gone(op: str) -> None:
+    """It followed by deltas for good."""
+    rule = f"s[k] = {op} : {{ a(k, x, y), c(k, z), x / y + z > 0 }}."
+    db = made(
+        f".decl a(k:number, x:number, y:number)\n.decl c(k:number, z:number)\n{rule}",
+        "s",
+        a=[(k, 10 * k + i, 1 + i % 3) for k in range(4) for i in range(5)],
+        c=[(k, k) for k in range(3)],
+    )
+    plain = lftj.Database(f".decl a(k:number, x:number, y:number)\n.decl c(k:number, z:number)\n{rule}")
+    for name in ("a", "c"):
+        plain.load(name, list(db[name]))
+
+    def step(*calls: tuple[str, str, list[tuple[Any, ...]]]) -> str:
+        tx = change(db, *calls)
+        change(plain, *calls)
+        assert list(db["s"]) == list(plain["s"])
+        return strategy_of(tx, "s")
+
+    assert list(db["s"]) == list(plain["s"])
+    assert step(("insert", "a", [(1, 50, 5)])) == "triggers"
+    step(("insert", "a", [(9, 5, 0), (9, 6, 0)]))  # nothing joins with them
+    assert step(("insert", "a", [(1, 51, 5)])) != "triggers"
+    step(("erase", "a", [(9, 5, 0)]))
+    assert step(("erase", "a", [(1, 51, 5)])) != "triggers"
+    assert "has no value for some row" in str(db.explain("s"))
+    gone = ("erase", "a", [(9, 6, 0)])
+    with db.transaction() as tx:
+        tx.erase(*gone[1:])
+        tx.preview()
+        tx.insert(*gone[1:])
+    assert step(gone) == "triggers"
+    assert step(("insert", "a", [(1, 52, 5)])) == "triggers"
+
+
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
