@@ -160,14 +160,12 @@ class KeyByKey:
         chunks = []
         for rule in rules:
             found = self._bindings(rule, keys)
-            self._note(rule, undefined=found.undefined)
-            if not found.count:
-                continue
-            terms = rule.key.keys(found.columns, found.count)
-            operands = [found.codes(term) for term in rule.terms[len(keys) :]]
-            bound = [found.columns[name] for name in names] if len(rules) > 1 else []
+            if found.count:
+                terms = rule.key.keys(found.columns, found.count)
+                operands = [found.codes(term) for term in rule.terms[len(keys) :]]
+                bound = [found.columns[name] for name in names] if len(rules) > 1 else []
+                chunks.append(np.compress(found.defined, np.vstack([terms, *operands, *bound]), axis=1))
             self._note(rule, undefined=found.undefined or not found.defined.all())
-            chunks.append(np.compress(found.defined, np.vstack([terms, *operands, *bound]), axis=1))
         if not chunks:
             return np.empty((len(keys) + 1, 0), np.int64)
         rows = np.concatenate(chunks, axis=1)

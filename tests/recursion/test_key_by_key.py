@@ -292,6 +292,21 @@ def test_a_group_none_of_whose_bindings_has_a_value_is_refused(body: str) -> Non
         list(db["f"])
 
 
+@pytest.mark.parametrize("op", ["count", "sum v", "max v"])
+def test_a_condition_without_a_value_is_refused_where_no_other_row_is(op: str) -> None:
+    """It was taken for one that does not hold."""
+    rule = f"t[x] = 0 :- b(x), !e(x, _).\nt[x] = n :- e(x, _), n = {op} : {{ e(x, y), t(y, v), 10 / v > 1 }}."
+    db = lftj.Database(f".decl b(x:number)\n.decl e(x:number, y:number)\n.decl t(x:number) -> v:number\n{rule}")
+    db.load("b", [(1,), (2,)])
+    assert list(db["t"]) == [(1, 0), (2, 0)]
+    with pytest.raises(lftj.errors.EvaluationError, match="division by zero"), db.transaction() as tx:
+        tx.insert("e", [(1, 2)])
+    assert list(db["t"]) == [(1, 0), (2, 0)]
+    db.load("e", [(1, 2)])
+    with pytest.raises(lftj.errors.EvaluationError, match="division by zero"):
+        len(db["t"])
+
+
 def test_path_counts_are_an_instance() -> None:
     """Paths counted by a rule, and by `path_counts`, on graphs with many paths."""
     rng = Random(3)
