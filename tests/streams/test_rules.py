@@ -370,3 +370,18 @@ def test_null_matches_null_where_rules_say_so(rule: str) -> None:
             rows ^= set(flips)
         total.update(dict(circuit.step(given)["h"]))
         assert {row for row, weight in total.items() if weight} == set(db["h"])
+
+
+def test_alternatives_in_a_recursion_of_which_one_may_be_null() -> None:
+    """It was a DataError about streams of different types."""
+    text = """
+        .decl e(x:number, y:number)
+        .decl w(x:number) -> v:number
+        .decl t(x:number) -> v:number?
+        t[x] = n :- e(x, _), n = sum v + 1 : { e(x, y), x < y, t(y, v) ; w(x, v), y = x }.
+    """
+    db, circuit = lftj.Database(text), streams.from_rules(text)
+    facts: dict[str, Any] = {"e": [(1, 2), (2, 3), (3, 4)], "w": [(2, 7)], "t": [(4, None)]}
+    for name, rows in facts.items():
+        db.load(name, rows)
+    assert list(circuit.step(facts)["t"].inserted) == list(db["t"]) == [(1, 10), (2, 9), (3, 0), (4, None)]
