@@ -10,7 +10,7 @@ itself; the others are one transaction.
     raise                   an exception leaves the block: nothing has changed
     load                    rows, all at once, without a transaction
     add_rules               as `rules`, without a transaction
-    snapshot                it is read at the end of the history
+    snapshot                it is read at the end of the history; so is the state of now in a file
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class FuzzTwin(Twin):
         self.added: set[str] = set()
         self.removed: frozenset[str] = frozenset()
         self.held: list[tuple[lftj.Snapshot, Contents]] = []
+        self.past: dict[int, Contents] = {}
         self.untranslated = ""
         self.whole = parse(mixed.text)
         super().__init__(replace(mixed, sizes=dict(mixed.sizes)))
@@ -71,7 +72,7 @@ class FuzzTwin(Twin):
     def begin(self) -> None:
         """Set up the database."""
         sizes = {} if self.path is not None else self.mixed.sizes
-        self.db = lftj.Database._sized(**sizes, **({} if self.path is None else {"path": self.path}))
+        self.db = lftj.Database._sized(**sizes, **({} if self.path is None else {"path": self.path, "retain": 1000}))
         self.db.rules(self.other, maintain=self.maintain, granularity=self.mixed.granularity)
         self.added = {name for name in self.db if name.startswith(AUX)}
 
@@ -82,6 +83,8 @@ class FuzzTwin(Twin):
         for verb, name, rows in calls:
             if verb == "snapshot":
                 self.held.append((self.db.snapshot(), self.contents))
+                if self.path is not None:
+                    self.past[self.db.seq] = self.contents
             elif verb == "load":
                 self._load(name, rows)
             elif verb == "add_rules" and name in self.removed:
@@ -171,11 +174,12 @@ class FuzzTwin(Twin):
         """Close the file and open it."""
         if self.path is not None:
             self.close()
-            self.db = lftj.Database._sized(path=self.path)
+            self.db = lftj.Database._sized(path=self.path, retain=1000)
 
     def close(self) -> None:
-        """The snapshots are as they were; the file is closed."""
-        for snapshot, contents in self.held:
+        """Snapshots, and the states of the past in the file, are as they were; the file is closed."""
+        past = [(self.db.at(seq), contents) for seq, contents in self.past.items()]
+        for snapshot, contents in (*self.held, *past):
             for name, rows in contents.items():
                 assert set(self.taken(name, snapshot[name])) == rows, f"{name} of a snapshot"
         self.held = []

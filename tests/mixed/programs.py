@@ -40,6 +40,8 @@ JOINS = (
     ("e(x,s)", "b(x), s = sum y + z : { e(x,y), e(y,z) }"),
     ("b(x)", "b(x), !(e(x,y), e(y,x))"),
 )
+# What a body may have besides atoms.
+EXTRAS = ("computed", "condition", "negated", "negated", "group", "aggregate", "test", "lookup", "either", "opposite")
 
 
 class Scope(Body):
@@ -112,6 +114,32 @@ def negated(draw: Draw, mixed: Mixed, body: Body) -> str:
     return f"!{name}({', '.join(args)})"
 
 
+def lookup_test(draw: Draw, mixed: Mixed, body: Scope) -> str:
+    """A comparison with what may be a value of a functional predicate."""
+    kind = pick(draw, sorted(set(body.bound.values())))
+    op = pick(draw, programs.COMPARISONS)
+    return f"{operand(draw, mixed, body, kind)} {op} {programs.operand(draw, body, kind)}"
+
+
+def either(draw: Draw, mixed: Mixed, body: Scope) -> str:
+    """A disjunction, whose alternatives bind the same variables: two atoms of a relation."""
+    before, name = dict(body.bound), pick(draw, sorted(mixed.known))
+    first = programs.atom(draw, body, name, mixed.known[name])
+    while "_" in first:  # what braces count would differ
+        body.bound = dict(before)
+        first = programs.atom(draw, body, name, mixed.known[name])
+    new = [v for v in body.bound if v not in before]
+    args = []
+    for kind in mixed.known[name]:
+        fitting = [v for v in new if body.bound[v] == kind]
+        args.append(pick(draw, fitting) if fitting else programs.operand(draw, Body(bound=before), kind))
+        new = [v for v in new if v != args[-1]]
+    second = f"{name}({', '.join(args)})"
+    if body.bound and pick(draw, (True, False)):
+        second = f"{second}, {programs.condition(draw, body)}"
+    return f"({first} ; {second})"
+
+
 def inner(draw: Draw, mixed: Mixed, body: Scope, most: int) -> Scope:
     """The body of an aggregate or a negated group: atoms that may hold variables of `body`, and others."""
     found = Scope(body.names, body.bound)
@@ -121,9 +149,9 @@ def inner(draw: Draw, mixed: Mixed, body: Scope, most: int) -> Scope:
     if found.bound and not pick(draw, range(4)):
         found.literals.append(programs.condition(draw, found))
     if found.bound and not pick(draw, range(6)):
-        kind = pick(draw, sorted(set(found.bound.values())))
-        op = pick(draw, programs.COMPARISONS)
-        found.literals.append(f"{operand(draw, mixed, found, kind)} {op} {programs.operand(draw, found, kind)}")
+        found.literals.append(lookup_test(draw, mixed, found))
+    if not pick(draw, range(8)):
+        found.literals.append(either(draw, mixed, found))
     return found
 
 
@@ -133,7 +161,8 @@ def group(draw: Draw, mixed: Mixed, body: Scope) -> str:
     while len(found.literals) < 2:
         name = pick(draw, sorted(mixed.known))
         found.literals.append(programs.atom(draw, found, name, mixed.known[name]))
-    return f"!({', '.join(found.literals)})"
+    other = f" ; {programs.condition(draw, body)}" if body.bound and not pick(draw, range(6)) else ""
+    return f"!({', '.join(found.literals)}{other})"
 
 
 def aggregate(draw: Draw, mixed: Mixed, body: Scope, *, deep: bool = False) -> tuple[str, str]:
@@ -166,7 +195,7 @@ def body_of(draw: Draw, mixed: Mixed) -> Scope:
         name = pick(draw, sorted(mixed.known))
         body.literals.append(programs.atom(draw, body, name, mixed.known[name]))
     for _ in range(pick(draw, (0, 0, 1, 1, 2))):
-        extra = pick(draw, ("computed", "condition", "negated", "negated", "group", "aggregate", "test", "lookup"))
+        extra = pick(draw, EXTRAS)
         if extra == "computed" and body.bound:
             kind = pick(draw, sorted(set(body.bound.values())))
             define(body, programs.expression(draw, body, kind, 1), kind)
@@ -174,6 +203,10 @@ def body_of(draw: Draw, mixed: Mixed) -> Scope:
             body.literals.append(programs.condition(draw, body))
         elif extra == "negated":
             body.literals.append(negated(draw, mixed, body))
+        elif extra == "either":
+            body.literals.append(either(draw, mixed, body))
+        elif extra == "opposite" and body.bound:
+            body.literals.append(f"!({pick(draw, (lookup_test(draw, mixed, body), programs.condition(draw, body)))})")
         elif extra == "group":
             body.literals.append(group(draw, mixed, body))
         elif extra == "aggregate":
