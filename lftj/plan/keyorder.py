@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple
 
 from lftj.plan.body import Body
@@ -246,7 +247,7 @@ class OrderSearch:
                 for v in self._next(partial, many, head_first)
                 if (not built or self._along_built(partial, v)) and (p := self.bind_twins(partial, v))
             ]
-            grown = [p for _, _, p in sorted(ranked)]
+            grown = [p for _, _, p in sorted(ranked, key=itemgetter(0, 1))]
             beam = list(_varied(grown, len(self.names) > CROWDED)) if many else grown[:BEAM]
         return beam
 
