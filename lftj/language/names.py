@@ -10,6 +10,7 @@ inclusion itself is).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -300,9 +301,9 @@ def _primary_key(item: ast.Declaration, types: list[str | None], findings: Findi
     if written is None:
         return ()
     columns = [attribute.name for attribute in item.attributes]
-    listed = written[written.index("(") + 1 : written.rindex(")")].split(",")
-    # What SQL names may have blanks.
-    named = [name for part in listed for name in ([part.strip(" ")] if part.strip(" ") in columns else part.split())]
+    listed = written[written.index("(") + 1 : written.rindex(")")]
+    pairs = re.findall(r'"((?:[^"]|"")*)"|([^\s,]+)', listed)
+    named = [quoted.replace('""', '"') or plain for quoted, plain in pairs]
     wrong, why = "", ""
     if item.functional:
         wrong, why = "a functional predicate", "its key is all columns but the last"

@@ -70,7 +70,8 @@ class TableDefinition:
             for item, type, null in self.columns
         ]
         if self.key:
-            return ast.Declaration(self.name, tuple(attributes), (f"{PRIMARY_KEY} ({', '.join(self.key)})",), span)
+            quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in self.key)  # with blanks and commas
+            return ast.Declaration(self.name, tuple(attributes), (f"{PRIMARY_KEY} ({quoted})",), span)
         attributes.append(ast.Attribute(unlike(COPIES, self.names), "number", span))
         return ast.Declaration(self.name, tuple(attributes), (BAG,), span, functional=True)
 

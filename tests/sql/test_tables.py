@@ -82,10 +82,11 @@ def test_names_of_unsigned_types_that_say_how_many_bits_they_have(other: str, na
     assert made[0] == made[1]
 
 
-def test_a_key_of_columns_with_blanks_in_their_names() -> None:
-    db = lftj.Database()
-    db.sql('create table t ("A (b)" int, c int, "d  e\t" int, primary key ("d  e\t", "A (b)"))')
-    db.sql('insert into t values (1, 2, 3); insert into t values (4, 5, 3) on conflict ("d  e\t", "A (b)") do nothing')
+@pytest.mark.parametrize("name", ["d  e\t", "d, c", '"d""', "d,", ")("])
+def test_a_key_of_columns_with_blanks_and_signs_in_their_names(name: str) -> None:
+    db, other = lftj.Database(), '"' + name.replace('"', '""') + '"'
+    db.sql(f'create table t ("A (b)" int, c int, {other} int, primary key ({other}, "A (b)"))')
+    db.sql(f'insert into t values (1, 2, 3); insert into t values (4, 5, 3) on conflict ({other}, "A (b)") do nothing')
     with pytest.raises(KeyConflictError):
         db.sql("insert into t values (1, 9, 3)")
     assert list(db["t"]) == [(1, 2, 3), (4, 5, 3)]
