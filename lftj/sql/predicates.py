@@ -36,7 +36,7 @@ from lftj.sql.cases import (
 from lftj.sql.conversions import call, common, compared, shown
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.listed_values import gathered, operands_of
-from lftj.sql.places import as_duckdb
+from lftj.sql.places import as_duckdb, in_place_of
 from lftj.sql.scope import Case, Conjunction
 
 COMPARED: dict[type[exp.Expr], str] = {
@@ -116,7 +116,12 @@ def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
         node = _with_common_part(node)
         if not isinstance(node, exp.Or):
             return of.truth(node, wanted)
-    operands = sorted(gathered(node), key=_late)
+    return _of_operands(of, gathered(node), wanted, conjunctive=conjunctive)
+
+
+def _of_operands(of: Translator, parts: Sequence[exp.Expr], wanted: Truth, *, conjunctive: bool) -> list[Conjunction]:
+    """Where predicates that `and`, or `or`, joins are so."""
+    operands = sorted(parts, key=_late)
     if len(operands) == 1:
         return of.truth(operands[0], wanted)
     if wanted is conjunctive:
@@ -275,10 +280,14 @@ def _in(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     if node.args.get("unnest") or node.args.get("field"):
         raise of.scope.source.unsupported(f"`{as_duckdb(node)}`", node, "list the values, or give a query")
     left, items = plain(node.this), [plain(item) for item in node.expressions]
-    each = [of.value(item) for item in items] if not isinstance(left, exp.Tuple) else []
-    constants = [cases[0] for cases in each if len(cases) == 1 and _is_constant(cases[0])]
-    if len(constants) < len(items):
-        return of.truth(exp.or_(*(exp.EQ(this=left, expression=item) for item in items)), wanted)
+    each = [[] if isinstance(left, exp.Tuple) else of.value(item) for item in items]
+    listed = [item for item, cases in zip(items, each, strict=True) if len(cases) == 1 and _is_constant(cases[0])]
+    if len(listed) < len(items):
+        parts: list[exp.Expr] = [exp.EQ(this=left.copy(), expression=i.copy()) for i in items if i not in listed]
+        if listed:
+            parts.insert(0, exp.In(this=left.copy(), expressions=[item.copy() for item in listed]))
+        return _of_operands(of, [in_place_of(node, part) for part in parts], wanted, conjunctive=False)
+    constants = [case for (case,) in each]
     values = of.value(left)
     has_null = any(case.term is None for case in constants)
     known = [Known((), case.term, case.type) for case in constants if case.term is not None]

@@ -182,6 +182,23 @@ def test_equalities_joined_by_or_are_a_list(name: str, around: str) -> None:
     _both(f"select id, a from t where {around.format(each)} order by id")
 
 
+IN = {
+    "casts": ("u", "2::utinyint, 2::utinyint, 4::utinyint, 7::utinyint"),
+    "casts and others": ("u", "2::utinyint, 255, null, 8::utinyint, a"),
+    "constants and columns": ("a", "1, b, 3, 4, null, 5"),
+    "intervals": ("d - d", "0, 1, id"),
+}
+
+
+@pytest.mark.parametrize("name", IN)
+@pytest.mark.parametrize("form", ["{}", "not ({})", "({}) is null"])
+def test_lists_of_what_is_no_constant(name: str, form: str) -> None:
+    """A list of casts that are computed became equalities, and these the list, without end."""
+    value, listed = IN[name]
+    condition = form.format(f"{value} in ({listed})")
+    _both(f"select id from (select *, (id * 2)::utinyint as u from t) q where {condition} order by id")
+
+
 def test_constants_of_two_types_are_compared_each_by_itself() -> None:
     db = lftj.Database()
     db.sql(TABLE)
