@@ -189,6 +189,8 @@ _Node = TypeVar("_Node", bound="ast.Term | ast.Literal")
 
 def renamed(node: _Node, names: Mapping[str, ast.Term]) -> _Node:
     """A term or a literal with other terms in the place of variables."""
+    if not names:
+        return node
     made: ast.Term | ast.Literal = node
     match node:
         case ast.Variable(name):

@@ -130,7 +130,7 @@ def _contradicts(literals: Sequence[ast.Literal]) -> bool:
             if literal.op == IS_NULL and isinstance(literal.left, ast.Variable):
                 nulls.add(literal.left.name)
             elif literal.op in COMPARISONS:
-                if replace(literal, op=NEGATED[literal.op]) in found:
+                if ast.Comparison(NEGATED[literal.op], literal.left, literal.right) in found:
                     return True
                 if isinstance(literal.right, ast.Constant):
                     bounds.setdefault(literal.left, []).append((literal.op, literal.right.value))

@@ -273,5 +273,7 @@ def _is_case(scope: QueryScope, given: ast.Variable, type_: str, case: Case) -> 
 
 def possible(scope: QueryScope, cases: list[Case]) -> list[Case]:
     """The cases that the conditions of the body leave; the literals of a single one hold then anyway."""
+    if len(cases) == 1:
+        return cases
     left = [case for case in cases if scope.body.branches(scope.heads.nullable, [case.literals])]
-    return [replace(left[0], literals=())] if len(left) == 1 and len(cases) > 1 else left or cases
+    return [replace(left[0], literals=())] if len(left) == 1 else left or cases

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from sqlglot import exp
@@ -21,10 +22,10 @@ from lftj.language import ast
 from lftj.language.types import BOOL, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED, decimal_of, scale_of
 from lftj.sql.cases import (
     FALSE,
+    FEW,
     TRUE,
     Known,
     Translator,
-    combined,
     computed,
     joined,
     limited,
@@ -288,10 +289,9 @@ def _operator(of: Translator, node: exp.Expr) -> list[Case]:
         waiting.append(node)
         node = plain(node.this)
         found = _of_interval(of, node) if isinstance(node, tuple(_OPERATORS)) else of.value(node)
-    while waiting:
-        found = _applied(of, waiting.pop(), found)
-        found = of_few_cases(of, found) if waiting else found
-    return found
+    waiting.reverse()
+    values = [found, *(of.value(part.expression) for part in waiting)]
+    return _applied(of, waiting, values)
 
 
 def _of_interval(of: Translator, node: exp.Expr) -> list[Case] | None:
@@ -299,11 +299,24 @@ def _of_interval(of: Translator, node: exp.Expr) -> list[Case] | None:
     return with_interval(of, node) if isinstance(node, exp.Add | exp.Sub) else None
 
 
-def _applied(of: Translator, node: exp.Expr, left: list[Case]) -> list[Case]:
-    """The value of an operator whose left side is known."""
-    op = _OPERATORS[type(node)]
-    values = combined(of, [left, of.value(node.expression)])
-    return computed(values, lambda v: arithmetic(of, op, v[0], v[1], node))
+def _applied(of: Translator, nodes: Sequence[exp.Expr], values: list[list[Case]], *, apart: bool = False) -> list[Case]:
+    """The value of operators, each over what those before it give and the next value.
+
+    `apart`: heads have the values already, of those that had too many cases together.
+    """
+    found = values[0]
+    for node, right in zip(nodes, values[1:], strict=True):
+        if len(found) * len(right) > FEW:
+            if not apart:
+                return _applied(of, nodes, of.scope.computed_apart(values), apart=True)
+            found = of_few_cases(of, found)
+        found = computed([found, right], partial(_of_two, of, node))
+    return found
+
+
+def _of_two(of: Translator, node: exp.Expr, values: Sequence[Known]) -> tuple[ast.Term, str]:
+    left, right = values
+    return arithmetic(of, _OPERATORS[type(node)], left, right, node)
 
 
 def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> tuple[ast.Term, str]:
