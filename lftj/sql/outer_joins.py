@@ -40,7 +40,7 @@ Outer = Callable[[QueryParameter], list[Case]]
 
 def _parameter(scope: QueryScope, of: QueryParameter) -> list[Case]:
     """What a parameter of a side is in the body of a join, whose query around has the value."""
-    return scope.parameter(list(of.outside), of.variable.name)
+    return scope.parameter(list(of.outside), of.variable.name, of.node)
 
 
 class _Placed(NamedTuple):
@@ -261,7 +261,7 @@ class _Join:
         match = QueryScope(self.outer.queries, scope)  # the columns of the other side are parameters there
         self.sides[1 - at].add(
             match,
-            lambda p: match.parameter(_parameter(scope, p), p.variable.name),
+            lambda p: match.parameter(_parameter(scope, p), p.variable.name, p.node),
             lambda place: match.parameter(columns[place], "column"),
         )
         left, right = (scope, match) if at == 0 else (match, scope)

@@ -78,12 +78,13 @@ def named(tables: Iterable[FromTable], name: str) -> list[NamedColumn]:
 
 @dataclass(frozen=True, slots=True)
 class QueryParameter:
-    """A value of the query around. `outside`: what it is there."""
+    """A value of the query around. `outside`: what it is there · `node`: the column that names it first."""
 
     variable: ast.Variable
     outside: tuple[Case, ...]
     type: str
     nullable: bool
+    node: exp.Column | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class QueryScope:
         if own is not None:
             return own
         outside = self.around.found(node) if self.around is not None else None
-        return None if outside is None else self.parameter(outside, node.name)
+        return None if outside is None else self.parameter(outside, node.name, node)
 
     def has(self, node: exp.Column) -> bool:
         """Whether a table of `from` has a column, here or in a query around."""
@@ -251,8 +252,8 @@ class QueryScope:
         own = [n for s in self.sources if not node.table or self._is_named(s, node.table) for n in s.columns]
         return own or (self.around.names(node) if self.around is not None else [])
 
-    def parameter(self, outside: list[Case], name: str) -> list[Case]:
-        """The parameter that stands for a value of the query around; null for one that is nothing else."""
+    def parameter(self, outside: list[Case], name: str, node: exp.Column | None = None) -> list[Case]:
+        """The parameter that stands for a value of the query around, as `node` names it; null for one that is null."""
         key = tuple(outside)
         made = self.parameters.get(key)
         type_ = next((case.type for case in outside if case.type), "")
@@ -261,7 +262,7 @@ class QueryScope:
         if made is None:
             nullable = any(case.nullable for case in outside)
             variable = self.heads.variable(name, nullable)
-            made = self.parameters[key] = QueryParameter(variable, key, type_, nullable)
+            made = self.parameters[key] = QueryParameter(variable, key, type_, nullable, node)
         return [Case((), made.variable, made.type, made.nullable)]
 
     def placeholder(self, cases: list[Case], of: exp.Expr) -> exp.Column:
@@ -389,7 +390,7 @@ class Beside:
         """The value of a column of the query around."""
         around = self.scope.around
         outside = around.found(node) if around is not None else None
-        return None if outside is None else self.scope.parameter(outside, node.name)
+        return None if outside is None else self.scope.parameter(outside, node.name, node)
 
     def has(self, node: exp.Column) -> bool:
         """Whether a query around has a column."""

@@ -142,7 +142,7 @@ def _parameters(blocks: Sequence[SelectBlock]) -> tuple[QueryParameter, ...]:
     first = blocks[0].scope
     for block in blocks[1:]:
         for parameter in list(block.scope.parameters.values()):
-            first.parameter(list(parameter.outside), parameter.variable.name)
+            first.parameter(list(parameter.outside), parameter.variable.name, parameter.node)
     return tuple(first.parameters.values())
 
 

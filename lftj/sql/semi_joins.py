@@ -52,8 +52,8 @@ def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, li
                 # Null that is computed: a variable that is null. Only a head over a domain has it.
                 raise scope.source.unsupported(
                     f"a subquery over the computed column `{parameter.variable.name}`, which may be null",
-                    None,
-                    "leave null out first, in a subquery of `from`",
+                    parameter.node,
+                    "leave null out in the subquery of `from` that has it, or compute it in this subquery",
                 )
             args.append(case.term)
         yield (*literals, *or_null(scope.heads, args)), args
