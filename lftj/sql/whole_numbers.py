@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lftj.language import ast
-from lftj.language.types import NUMBER, SYMBOL, UNSIGNED
+from lftj.language.types import NUMBER
 from lftj.sql.constants import folded
+
+_GREATEST = 2**63 - 1
 
 
 def number(value: int) -> ast.Constant:
@@ -48,11 +50,9 @@ def quotient(x: ast.Term, y: ast.Term) -> ast.Term:
 
 
 def within(x: ast.Term, most: int) -> ast.Term:
-    """A number from 0 to `most`; an error of its row if it, or its distance from `most`, is negative."""
-    for _ in range(2):
-        text = folded(ast.Functor("to_string", (x,)), SYMBOL)
-        unsigned = folded(ast.Functor("to_unsigned", (text,)), UNSIGNED)
-        x = difference(number(most), folded(ast.Functor("utoi", (unsigned,)), NUMBER))
+    """A number from 0 to `most`; an error of its row otherwise, as a sum on the way has no 64 bits."""
+    for step in (-_GREATEST, _GREATEST, _GREATEST - most, most - _GREATEST):
+        x = added(x, number(step))
     return x
 
 

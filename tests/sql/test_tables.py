@@ -72,6 +72,18 @@ def test_a_small_unsigned_type_has_the_range_of_duckdb(type: str, most: int) -> 
     assert list(db["t"]) == [(1, 0), (2, most), (3, None)]
 
 
+def test_a_cast_to_a_small_unsigned_type_makes_no_texts() -> None:
+    """Each number that was cast came into the dictionary as a text, and what was wrong with it was said of a text."""
+    db = lftj.Database()
+    db.sql("create table t (n bigint not null); insert into t values (0), (255), (256), (-9223372036854775808)")
+    assert list(db.sql("select n::utinyint as n from t where n between 0 and 255")) == [(0,), (255,)]
+    with pytest.raises(EvaluationError) as raised:
+        db.sql("select n::utinyint as n from t where n > 9")
+    assert "256" in raised.value.what
+    assert "text" not in str(raised.value)
+    assert len(db._evaluator.symbols) == 0
+
+
 @pytest.mark.parametrize(("other", "name"), [("uint8", "utinyint"), ("uint16", "usmallint"), ("uint64", "ubigint")])
 def test_names_of_unsigned_types_that_say_how_many_bits_they_have(other: str, name: str) -> None:
     made = []
