@@ -122,14 +122,14 @@ def add_table(scope: QueryScope, node: exp.Expr) -> None:
     alias = node.args.get("alias")
     columns = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
     before = len(scope.sources)
-    if isinstance(node, exp.Table):
+    if isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
         add_named(scope, node, columns)
     elif _has_tables(node):
         if alias is not None:
             raise scope.source.unsupported("a name for a join in parentheses", alias, "write `(select ...) as name`")
         add_joined(scope, node.this, () if isinstance(node.this, exp.Table) else node.this.args.get("joins") or ())
-    elif isinstance(node, exp.Subquery | exp.Values):
-        query = node.this if isinstance(node, exp.Subquery) else node
+    elif isinstance(node, exp.Subquery | exp.Values | exp.Table):  # of values in parentheses of a join, a table of them
+        query = node if isinstance(node, exp.Values) else node.this
         _add_query(scope, query, node.alias, columns, Beside(scope), node)
     elif isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         _add_query(scope, node.this.this, node.alias, columns, scope, node)

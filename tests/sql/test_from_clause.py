@@ -119,6 +119,8 @@ NESTED = [
     "select * from (((t join u using (a)) left join w on k = n))",
     "select q.id from ((select * from t) q join ((select * from u) r join w on k = n) on q.a = r.a)",
     "select q.id, z.c from ((select * from t) q join lateral (select count(*) as c from u where n > q.a) z on true)",
+    "select * from t left join ((values (1, 'x'), (2, 'y')) v(p, q) left join w on k = p) on a = p",
+    "select * from w, ((values (1), (3)) v(a) full join u using (a))",
 ]
 # What an aggregate is of no rows, beside one of a query within.
 NO_ROWS = [
