@@ -163,9 +163,12 @@ class AggregateHeads:
     def _check_belongs(self, node: exp.Expr) -> None:
         """Refuse an aggregate of columns of the query around only, of which it is an aggregate by the standard."""
         rows = self.grouping.rows
-        columns = list(node.find_all(exp.Column))
-        around = next((c for c in columns if rows.around is not None and rows.around.has(c)), None)
-        if around is None or any(rows.own(column) is not None for column in columns):
+        # A name alone in a subquery of the aggregate may be one of that.
+        columns = [c for c in node.find_all(exp.Column) if c.table or c.parent_select is node.parent_select]
+        if rows.around is None or any(rows.own(column) is not None for column in columns):
+            return
+        around = next((column for column in columns if rows.around.has(column)), None)
+        if around is None:
             return
         raise rows.source.unsupported(
             f"`{rows.source.call(node)}` over columns of the query around only",

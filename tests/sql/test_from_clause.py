@@ -122,6 +122,15 @@ NESTED = [
     "select * from t left join ((values (1, 'x'), (2, 'y')) v(p, q) left join w on k = p) on a = p",
     "select * from w, ((values (1), (3)) v(a) full join u using (a))",
 ]
+# Aggregates in subqueries of names that several tables around have.
+NAMED_TWICE = [
+    "select id, (select max(a) from w, u where k = n) as m from t, u",
+    "select t.id from t join u on t.a = (select max(a) from u where u.n = t.id)",
+    "select t.id, u.n from t left join u on t.a = (select min(a) from u as v where v.b = u.b)",
+    "select id from t, u group by id having count(*) < (select sum(a) from u)",
+    "select id, (select sum((select count(*) from t where a = k)) from w) as s from t, u",
+    "select (select sum((select count(*) from w where k = 1 and n > 0)) from u, t) as s from w",
+]
 # What an aggregate is of no rows, beside one of a query within.
 NO_ROWS = [
     "select id, (select count(*) + (select count(*) from w) from u where u.a = t.a) as k from t",
@@ -136,7 +145,7 @@ NO_ROWS = [
 ]
 
 
-@pytest.mark.parametrize("sql", [*LATERAL, *STARS, *COMMAS, *REPEATED, *NESTED, *NO_ROWS])
+@pytest.mark.parametrize("sql", [*LATERAL, *STARS, *COMMAS, *REPEATED, *NESTED, *NAMED_TWICE, *NO_ROWS])
 def test_a_query_has_the_rows_that_duckdb_gives(sql: str) -> None:
     """As a view that is there before the rows and while they change, and asked once."""
     pair = Pair(len(sql))
