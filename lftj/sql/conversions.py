@@ -41,7 +41,7 @@ from lftj.language.types import (
 from lftj.sql.cases import Known
 from lftj.sql.constants import constant, digits_behind_point, folded, written
 from lftj.sql.places import SqlText, as_duckdb
-from lftj.sql.whole_numbers import within
+from lftj.sql.whole_numbers import positive, within
 from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import family_of, type_of, without_null
 
@@ -166,6 +166,15 @@ def with_room(terms: Sequence[ast.Term], types: Sequence[str]) -> list[ast.Term]
     ]
 
 
+def _other_sign(term: ast.Term, wanted: str) -> ast.Term:
+    """An unsigned number as a number, or the other way."""
+    if isinstance(term, ast.Constant):
+        return call("to_number" if wanted == NUMBER else "to_unsigned", wanted, call("to_string", SYMBOL, term))
+    if wanted == NUMBER:
+        return positive(ast.Functor("utoi", (term,)))
+    return ast.Functor("itou", (positive(term),))
+
+
 def _to_decimal(term: ast.Term, type: str, wanted: str) -> ast.Term:
     scale = ast.Constant(scale_of(wanted), NUMBER)
     if family_of(type) == FLOAT:
@@ -203,8 +212,8 @@ _CASTS: dict[tuple[str, str], Conversion] = {
     (SYMBOL, FLOAT): lambda term, type, wanted: ast.Functor("to_float", (ast.Functor("trim", (term,)),)),
     (BOOL, FLOAT): lambda term, type, wanted: ast.Functor("itof", (ast.Functor("to_number", (term,)),)),
     (BOOL, NUMBER): lambda term, type, wanted: ast.Functor("to_number", (term,)),
-    (UNSIGNED, NUMBER): lambda term, type, wanted: call("to_number", NUMBER, call("to_string", SYMBOL, term)),
-    (NUMBER, UNSIGNED): lambda term, type, wanted: call("to_unsigned", UNSIGNED, call("to_string", SYMBOL, term)),
+    (UNSIGNED, NUMBER): lambda term, type, wanted: _other_sign(term, wanted),
+    (NUMBER, UNSIGNED): lambda term, type, wanted: _other_sign(term, wanted),
     (SYMBOL, UNSIGNED): lambda term, type, wanted: ast.Functor("to_unsigned", (ast.Functor("trim", (term,)),)),
     (DECIMAL, NUMBER): lambda term, type, wanted: call("to_number", NUMBER, _rescaled(term, type, 0)),
     (FLOAT, NUMBER): lambda term, type, wanted: call(

@@ -49,11 +49,14 @@ def quotient(x: ast.Term, y: ast.Term) -> ast.Term:
     return made if isinstance(y, ast.Constant) and y.value != -1 else multiplied(made, number(1))
 
 
+def positive(x: ast.Term) -> ast.Term:
+    """A number from 0 on; an error of its row otherwise, as a sum on the way has no 64 bits."""
+    return added(added(x, number(-_GREATEST)), number(_GREATEST))
+
+
 def within(x: ast.Term, most: int) -> ast.Term:
-    """A number from 0 to `most`; an error of its row otherwise, as a sum on the way has no 64 bits."""
-    for step in (-_GREATEST, _GREATEST, _GREATEST - most, most - _GREATEST):
-        x = added(x, number(step))
-    return x
+    """A number from 0 to `most`; an error of its row otherwise."""
+    return added(added(positive(x), number(_GREATEST - most)), number(most - _GREATEST))
 
 
 def product_of(terms: Sequence[ast.Term]) -> ast.Term:

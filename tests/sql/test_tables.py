@@ -72,15 +72,24 @@ def test_a_small_unsigned_type_has_the_range_of_duckdb(type: str, most: int) -> 
     assert list(db["t"]) == [(1, 0), (2, most), (3, None)]
 
 
-def test_a_cast_to_a_small_unsigned_type_makes_no_texts() -> None:
+@pytest.mark.parametrize(
+    ("to", "fit", "beyond"),
+    [("utinyint", "n between 0 and 255", ("256", "-1")), ("ubigint", "n >= 0", ("-1",)), ("bigint", "u < 256", ("u",))],
+)
+def test_casts_of_whole_numbers_make_no_texts(to: str, fit: str, beyond: tuple[str, ...]) -> None:
     """Each number that was cast came into the dictionary as a text, and what was wrong with it was said of a text."""
     db = lftj.Database()
-    db.sql("create table t (n bigint not null); insert into t values (0), (255), (256), (-9223372036854775808)")
-    assert list(db.sql("select n::utinyint as n from t where n between 0 and 255")) == [(0,), (255,)]
-    with pytest.raises(EvaluationError) as raised:
-        db.sql("select n::utinyint as n from t where n > 9")
-    assert "256" in raised.value.what
-    assert "text" not in str(raised.value)
+    db.sql("create table t (n bigint not null, u ubigint not null); insert into t values (0, 0), (255, 255), (-1, 0)")
+    db.sql("insert into t values (256, 9223372036854775808), (9223372036854775807, 18446744073709551615)")
+    value = "u" if to == "bigint" else "n"
+    found = list(db.sql(f"select {value}::{to} as x from t where {fit} and n < 256 order by 1"))
+    assert found == ([(0,), (0,), (255,)] if to == "bigint" else [(0,), (255,)])
+    for number in beyond:
+        where = "u > 256" if number == "u" else f"n = {number}"
+        with pytest.raises(EvaluationError) as raised:
+            db.sql(f"select {value}::{to} as x from t where {where}")
+        assert "64 bits" in raised.value.what
+        assert "text" not in str(raised.value)
     assert len(db._evaluator.symbols) == 0
 
 
