@@ -84,6 +84,12 @@ def cast(term: ast.Term, type: str, wanted: str, node: exp.Expr, source: SqlText
     return found
 
 
+def has_cast(type: str, wanted: str) -> bool:
+    """Whether values of one type can be cast to another."""
+    to_bool = family_of(type) in NUMBERS and wanted == BOOL
+    return to_bool or (family_of(type), family_of(wanted)) in _CASTS
+
+
 def _written(text: ast.Constant, wanted: str, node: exp.Expr, source: SqlText) -> ast.Constant:
     """The constant that a text writes in a type, or an error."""
     try:
@@ -264,11 +270,13 @@ def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source
     if FLOAT in families and families <= set(NUMBERS):
         return FLOAT
     first, second = sorted(types)[:2]
+    castable = next((to for to, other in ((first, second), (second, first)) if has_cast(other, to)), "")
+    remedy = f"cast one of them, as in `cast(... as {shown(castable)})`" if castable else "give values of one type"
     raise source.error(
         f"`{as_duckdb(node)}` has values of type {shown(first)} and of type {shown(second)}",
         node,
         why="values of different types are compared and put together after a cast only",
-        remedy=f"cast one of them, as in `cast(... as {shown(first)})`",
+        remedy=remedy,
     )
 
 

@@ -36,7 +36,18 @@ from lftj.sql.cases import (
     split,
 )
 from lftj.sql.constants import number_constant
-from lftj.sql.conversions import NUMBERS, as_unsigned, call, cast_type, common, compared, exact_type, shown, with_room
+from lftj.sql.conversions import (
+    NUMBERS,
+    as_unsigned,
+    call,
+    cast_type,
+    common,
+    compared,
+    exact_type,
+    has_cast,
+    shown,
+    with_room,
+)
 from lftj.sql.ddl import most_of, type_name
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.places import as_duckdb
@@ -366,9 +377,10 @@ def _as_number(of: Translator, side: Known, other: Known, node: exp.Expr) -> Kno
 
 
 def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> Exception:
-    return of.scope.source.unsupported(
-        f"`{op}` of {shown(left.type)} and {shown(right.type)}", node, "cast one of them to another type"
-    )
+    remedy = "cast one of them to another type"
+    if not (has_cast(left.type, right.type) or has_cast(right.type, left.type)):
+        remedy = "compute with numbers, or with times and intervals, as in `t + interval (n) day`"
+    return of.scope.source.unsupported(f"`{op}` of {shown(left.type)} and {shown(right.type)}", node, remedy)
 
 
 def _negative(of: Translator, node: exp.Expr) -> list[Case]:

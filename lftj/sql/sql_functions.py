@@ -18,7 +18,7 @@ from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
 from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
-from lftj.sql.conversions import NUMBERS, ZONED, call, shown
+from lftj.sql.conversions import NUMBERS, ZONED, call, has_cast, shown
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
@@ -66,7 +66,9 @@ def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, t
         f"`{as_duckdb(argument)}` is {shown(value.type)}, and `{name_of(node, source)}` takes {_either(takes)}",
         argument,
         why="values of different types are converted by a cast only",
-        remedy=f"cast it, as in `cast({as_duckdb(argument)} as {shown(takes[0])})`",
+        remedy=f"cast it, as in `cast({as_duckdb(argument)} as {shown(takes[0])})`"
+        if has_cast(value.type, takes[0])
+        else f"compute it of {_either(takes)}, since nothing casts {shown(value.type)} to these",
     )
 
 

@@ -77,6 +77,24 @@ WHOLE = {
                         ^^^^^^
   why: values of different types are compared and put together after a cast only
   do: cast one of them, as in `cast(... as boolean)`""",
+    "select abs(i) from (select interval '1' day as i) q": """
+<sql>:1:12: error: `i` is interval, and `abs` takes bigint, decimal or double
+    select abs(i) from (select interval '1' day as i) q
+               ^
+  why: values of different types are converted by a cast only
+  do: compute it of bigint, decimal or double, since nothing casts interval to these""",
+    "select i / 2 from (select interval '1' day as i) q": """
+<sql>:1:8: error: not supported yet: `/` of interval and bigint
+    select i / 2 from (select interval '1' day as i) q
+           ^^^^^
+  why: lftj recognises this construct and cannot evaluate it yet
+  do: compute with numbers, or with times and intervals, as in `t + interval (n) day`""",
+    "select i > 2 from (select interval '1' day as i) q": """
+<sql>:1:8: error: `i > 2` has values of type interval and of type bigint
+    select i > 2 from (select interval '1' day as i) q
+           ^^^^^
+  why: values of different types are compared and put together after a cast only
+  do: give values of one type""",
     "select a + 1 as x from t where x > 2": """
 <sql>:1:32: error: not supported yet: `x`, a name that `select` gives, in another part of the query
     select a + 1 as x from t where x > 2
