@@ -302,8 +302,12 @@ def _primary_key(item: ast.Declaration, types: list[str | None], findings: Findi
         return ()
     columns = [attribute.name for attribute in item.attributes]
     listed = written[written.index("(") + 1 : written.rindex(")")]
-    pairs = re.findall(r'"((?:[^"]|"")*)"|([^\s,]+)', listed)
-    named = [quoted.replace('""', '"') or plain for quoted, plain in pairs]
+    # Files of earlier versions have names with blanks without quotes.
+    pairs = re.findall(r'"((?:[^"]|"")*)"|([^\s,](?:[^",]*[^\s,])?)', listed)
+    parts = [(quoted.replace('""', '"'), plain) for quoted, plain in pairs]
+    named = [
+        name for quoted, plain in parts for name in ([quoted or plain] if quoted or plain in columns else plain.split())
+    ]
     wrong, why = "", ""
     if item.functional:
         wrong, why = "a functional predicate", "its key is all columns but the last"

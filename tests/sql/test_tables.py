@@ -14,6 +14,7 @@ import pytest
 
 import lftj
 from lftj.errors import EvaluationError, KeyConflictError
+from lftj.language import ast
 from lftj.sql.catalogue import Catalogue
 
 pytest.importorskip("sqlglot")
@@ -111,6 +112,14 @@ def test_a_key_of_columns_with_blanks_and_signs_in_their_names(name: str) -> Non
     with pytest.raises(KeyConflictError):
         db.sql("insert into t values (1, 9, 3)")
     assert list(db["t"]) == [(1, 2, 3), (4, 5, 3)]
+
+
+def test_a_key_as_earlier_versions_wrote_it() -> None:
+    """In files: without quotes, whatever blanks names have."""
+    names = tuple(ast.Attribute(name, "number", ast.NOWHERE) for name in ("a b", "c"))
+    db = lftj.Database()
+    db.rules(ast.Program((ast.Declaration("t", names, ("primary-key (a b, c)",), ast.NOWHERE),)))
+    assert db._state.relations["t"].schema.key == (0, 1)
 
 
 def test_constants_of_every_type() -> None:
