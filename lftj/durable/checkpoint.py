@@ -46,14 +46,15 @@ SUPPORT = "support"
 class Taken(NamedTuple):
     """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols.
 
-    `supports`: of heads, if what these are followed by is kept; key orders of the state have caught up then ·
-    `followed`: what they are followed by besides.
+    `dropped`: the entries as far as this one are dropped with it · `supports`: of heads, if what these are followed by
+    is kept; key orders of the state have caught up then · `followed`: what they are followed by besides.
     """
 
     seq: int
     state: State
     steps: tuple[dict[str, Any], ...]
     symbols: int
+    dropped: int
     supports: Mapping[str, Support] | None = None
     followed: Mapping[str, KeptParts] = {}
 
@@ -71,7 +72,10 @@ def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
 
 
 def write(container: Container, segments: Segments, chunks: Chunks, moment: Taken, rounds: ComponentRounds) -> set[int]:
-    """Write what is not in the file yet, then the checkpoint; earlier ones go. Returns the segments that it names."""
+    """Write what is not in the file yet, then the checkpoint; earlier ones, and old entries, go.
+
+    Returns the segments that it names.
+    """
     state, owners = moment.state, _stores(moment.state.relations.values())
     supports = moment.supports or {}
     numbers: dict[int, int] = {}
@@ -124,6 +128,7 @@ def write(container: Container, segments: Segments, chunks: Chunks, moment: Take
         row = (moment.seq, time.time(), body, hash_of(body, moment.seq))
         connection.execute("insert or replace into checkpoints values (?, ?, ?, ?)", row)
         connection.execute("delete from checkpoints where seq < ?", (moment.seq,))
+        ends.drop(container, moment.dropped)  # steps of these are not all there any more
 
     with container.failing("write to"):
         container.transact(save)

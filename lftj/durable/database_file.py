@@ -18,7 +18,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.durable import ends, meta
 from lftj.durable.checkpoint import Taken, write
@@ -27,6 +27,7 @@ from lftj.durable.container import Container
 from lftj.durable.entry import LogEntry, Step
 from lftj.durable.followed import followed_of, supports_of, with_orders
 from lftj.durable.log_writing import Deltas, Waiting, symbols_there, write_entries, write_entry, write_with_symbols
+from lftj.durable.program_log import gives, steps_after, without_gone
 from lftj.durable.segments import PageList, Saved, Segments
 from lftj.errors import DatabaseFileError, ForkError
 from lftj.store.change import Change
@@ -42,12 +43,22 @@ BULK = 50_000
 # Bytes of the log after which a checkpoint is made, and what part of the pages in the file they must be: rows from
 # everywhere change nearly all pages, which a checkpoint then writes again.
 TAIL, TAIL_PART = 16 << 20, 1 / 8
+# So many steps of a program more than twice those of the last look, and a checkpoint looks for some to leave out.
+FEW_STEPS = 64
 # Seconds after which a checkpoint that failed is tried again.
 RETRY = 60
 # Seconds between two looks of a checkpoint that waits for the database at whether that is being closed.
 PATIENCE = 0.05
 # Seconds that entries may wait with sync="off", and how many.
 WAIT, WAITING = 0.2, 50_000
+
+
+class Shortened(NamedTuple):
+    """What checkpoint `seq` has in the place of the first steps, `replaced` of them."""
+
+    seq: int
+    replaced: int
+    steps: list[Step]
 
 
 class DatabaseFile:
@@ -65,6 +76,8 @@ class DatabaseFile:
         self.symbols_written = 0
         self.checkpoint_seq = 0
         self.traces = False  # whether checkpoints have what heads are followed by
+        self._shortened: Shortened | None = None
+        self._looked_at = 0  # how many steps there were when it was last looked for some to leave out
         self._tail = 0
         self._page_bytes: int | None = None  # of the pages in the file, once somebody has asked
         self._retry = 0.0
@@ -287,11 +300,33 @@ class DatabaseFile:
         """What a checkpoint is to hold, for who has the database's lock, and the bytes of the log that it replaces."""
         self.flush()
         self.traces = self.traces if traces is None else traces
-        moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
+        dropped = 0 if self.retain is None else max(0, self.seq - self.retain)
+        moment = Taken(self.seq, database._state, self._shorter(database, dropped), len(self.symbols), dropped)
         if self.traces:
             supports, followed = supports_of(database), followed_of(database)
             moment = moment._replace(state=with_orders(moment.state), supports=supports, followed=followed)
         return moment, self._tail
+
+    def _shorter(self, database: InFile, dropped: int) -> tuple[Step, ...]:
+        """The steps of the program for a checkpoint with which entries as far as `dropped` go.
+
+        If at least half of them made only what is gone, these are left out. `steps` keeps them until the checkpoint is
+        written, since the log has their entries till then.
+        """
+        if self._shortened is not None and self._shortened.seq <= self.checkpoint_seq:
+            self.steps[: self._shortened.replaced] = self._shortened.steps
+            self._looked_at = len(self.steps)
+        self._shortened = None
+        if not dropped or len(self.steps) <= 2 * self._looked_at + FEW_STEPS:
+            return tuple(self.steps)
+        self._looked_at = len(self.steps)
+        old = len(self.steps) - steps_after(self.container, dropped)
+        made = without_gone(self.steps[:old])
+        steps = (*made, *self.steps[old:])
+        if 2 * len(steps) > len(self.steps) or not gives(steps, database._state, type(database)()):
+            return tuple(self.steps)
+        self._shortened = Shortened(self.seq, old, made)
+        return steps
 
     def _save(self, database: InFile, moment: Taken, tail: int) -> None:
         """Write a checkpoint. It never waits for the database's lock, whose holder may wait for it."""
@@ -306,18 +341,13 @@ class DatabaseFile:
             named = write(self.container, self.segments, self.chunks, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
             self._tail -= tail
-            self.drop_old(named)
+            self._drop_segments(named)
             self._page_bytes = None
 
-    def drop_old(self, named: set[int]) -> None:
-        """Drop the entries that nobody asks for any more, and the segments that nothing names.
-
-        `named`: those that the last checkpoint names.
-        """
+    def _drop_segments(self, named: set[int]) -> None:
+        """Drop the segments that nothing names. `named`: those that the last checkpoint names."""
 
         def drop(connection: sqlite3.Connection) -> None:
-            if self.retain is not None:
-                ends.drop(self.container, self.checkpoint_seq - self.retain)
             kept = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
             connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in kept])

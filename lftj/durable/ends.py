@@ -59,6 +59,7 @@ def drop(container: Container, seq: int) -> None:
         container.set_meta(DROPPED, f"{seq} {last[0]!r}")
     run("delete from log where seq <= ?", (seq,))
     run("delete from deltas where seq <= ?", (seq,))
+    run("delete from ends where name like 'deltas %' and last <= ?", (seq,))
     run("update ends set last = max(last, ?) where name = 'dropped'", (seq,))
 
 

@@ -11,7 +11,7 @@ import lftj
 from lftj.durable import checking
 from lftj.durable.container import Container
 from lftj.errors import DataError
-from tests.durable.shop import lose, opened
+from tests.durable.shop import contents, lose, opened
 
 
 def committed(path: Path, start: int, end: Any = lftj.Database.close, **options: Any) -> int:
@@ -133,3 +133,36 @@ def test_history_begins_with_the_program(tmp_path: Path) -> None:
     with opened(path) as db:
         assert db._file is not None
         assert db._file.retain == 5
+
+
+@pytest.mark.parametrize("retain", [0, 7])
+def test_rules_that_came_and_went_are_not_kept_for_ever(tmp_path: Path, retain: int) -> None:
+    path = tmp_path / "shop.lftj"
+    for start in (0, 25):
+        with opened(path, retain=retain) as db:
+            for i in range(start, start + 25):
+                db.sql("create view v as select a, count(*) as n from edge group by a")
+                db.sql(f"create or replace view v as select a, count(*) as n from edge where b > {i} group by a")
+                with db.transaction() as tx:
+                    tx.rules(f"far(x) :- path({i}, x).", maintain={"far": "delta"})
+                if i < 49:
+                    with db.transaction() as tx:
+                        tx.remove_rules("far")
+                    db.sql("drop view v")
+            with db.transaction() as tx:
+                tx.insert("edge", [(start + 24, 100)])
+            seq, kept, strategies = db.seq, contents(db), list(db._state.maintain.values())
+    for read_only in (True, False):
+        with opened(path, read_only=read_only) as db:
+            assert db._file is not None
+            assert len(db._file.steps) <= 7 + 2 * retain
+            assert contents(db) == kept
+            assert list(db["far"]) == [(100,)]
+            assert list(db["v"]) == [(24, 1), (49, 1)]
+            assert list(db._state.maintain.values()) == strategies
+            if retain:
+                then = db.at(seq - 4)  # before the last view was made
+                assert list(then["far"]) == []
+                assert "v" not in list(then)
+                assert list(db.at(seq - 2)["v"]) == [(24, 1)]
+    assert checking.check(path) == []
