@@ -205,42 +205,50 @@ class Transaction(RuleChanges, NotPickled):
     def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
         database = self._database
-        failures: list[str] = []
         try:
-            if discard:
-                self._discard()
-            else:
-                commit = self._computed()
-                if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
-                    self._kept = dict(erased_in_vain(commit, self._batches))
-                if database._file is None:
-                    commit.publish()
-                else:
-                    database._write_commit(commit, self._steps)
-        finally:
             try:
-                self._close()
+                if discard:
+                    self._discard()
+                else:
+                    commit = self._computed()
+                    if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
+                        self._kept = dict(erased_in_vain(commit, self._batches))
+                    if database._file is None:
+                        commit.publish()
+                    else:
+                        database._write_commit(commit, self._steps)
             finally:
-                database._opened = None
-                # Interrupted or not: it stands.
-                if self._phase is _COMMITTED and (database._watchers or database._feeds):
-                    failures = database._deliver(self.delta)
+                failures = self._close()
+        except BaseException:
+            self._close()  # if an interrupt came there: what it has left
+            raise
         return failures
 
-    def _close(self) -> None:
-        """Committed or discarded: which of the two, the database's state tells."""
-        commit = self._commit
-        self._batches, self._applied, self._current, self._program = {}, {}, {}, None
-        if commit is not None and self._evaluator.state is commit.state:
-            self._phase, self._done, self._commit = _COMMITTED, commit, None
-            commit.finish()
-            journal = self._database._journal
-            journal.commits += 1
-            if journal.watched or LOG.isEnabledFor(INFO):
-                journal.committed(commit)
-        else:
-            self._phase = _DISCARDED
-            self._discard()
+    def _close(self) -> list[str]:
+        """Committed or discarded: the database's state tells which. Of a commit that stands others are told.
+
+        Returns what went wrong in callbacks. To be called again if it was interrupted: it goes on then.
+        """
+        commit, database = self._commit, self._database
+        try:
+            if self._phase is _OPEN:
+                self._batches, self._applied, self._current, self._program = {}, {}, {}, None
+                if commit is not None and self._evaluator.state is commit.state:
+                    self._phase, self._done, self._commit = _COMMITTED, commit, None
+                    commit.finish()
+                    journal = database._journal
+                    journal.commits += 1
+                    if journal.watched or LOG.isEnabledFor(INFO):
+                        journal.committed(commit)
+                else:
+                    self._discard()
+                    self._phase = _DISCARDED
+        finally:
+            database._opened = None
+        if self._phase is _COMMITTED and (database._watchers or database._feeds):
+            failures: list[str] = database._deliver(self.delta)
+            return failures
+        return []
 
     def _discard(self) -> None:
         """Forget what a preview computed."""

@@ -42,7 +42,7 @@ Step = dict[str, Any]
 MADE, HEAD, TOLD, READ = "made", "head", "told", "read"
 
 
-class _Held:
+class _StepsOf:
     """A relation that is there: the step that made it, those with directives for it, or parts, and with rules."""
 
     def __init__(self, made: int) -> None:
@@ -104,7 +104,7 @@ def without_gone(steps: Sequence[Step]) -> list[Step]:
 
     The first one stays: it is the program that the file was made with.
     """
-    there: dict[str, _Held] = {}
+    there: dict[str, _StepsOf] = {}
     needs: list[set[int]] = []  # by step: those that made what it names
     ends: dict[int, set[int]] = {}  # by step that takes something away: those that gave it
     for at, step in enumerate(steps):
@@ -117,7 +117,7 @@ def without_gone(steps: Sequence[Step]) -> list[Step]:
         else:
             for role, name in _names(step):
                 if role != READ:
-                    held = there.setdefault(name, _Held(at))
+                    held = there.setdefault(name, _StepsOf(at))
                     if role != MADE:
                         (held.rules if role == HEAD else held.told).add(at)
                 if name in there:

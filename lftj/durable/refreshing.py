@@ -71,16 +71,29 @@ def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
             why="it is the one writer, so nobody else can have changed the file",
             remedy="call it where the file was opened with read_only=True",
         )
+    taken: list[Deltas] = []
     with database._lock:
-        with file.container.failing("read"):
-            deltas = file.container.at_one_moment(lambda: _taken_up(database, file))
-        failures = database._deliver(deltas)  # with the file left to others: callbacks may wait for them
+        try:
+            try:
+                with file.container.failing("read"):
+                    file.container.at_one_moment(lambda: _take_up(database, file, taken))
+            finally:
+                failures = _told(database, taken)
+        except BaseException:
+            _told(database, taken)  # if an interrupt came there: what it has left
+            raise
     for failure in failures:
         warnings.warn(failure, RuntimeWarning, stacklevel=3)
-    return deltas
+    return taken[0]
 
 
-def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
+def _told(database: InFile, taken: list[Deltas]) -> list[str]:
+    """Tell of what was taken up, with the file left to others: callbacks may wait for them."""
+    return [failure for deltas in taken for failure in database._deliver(deltas)]
+
+
+def _take_up(database: InFile, file: DatabaseFile, taken: list[Deltas]) -> None:
+    """Go on to the last entry, and add what that changed to `taken`; or the reader is as it was."""
     failed: dict[str, EvaluationError] = {}
     database._refresh(tuple(database._state.relations), None, failed)
     before = Before.of(database, file)
@@ -94,16 +107,18 @@ def _taken_up(database: InFile, file: DatabaseFile) -> Deltas:
         else:
             go_on(database, file)
         database._refresh_all(None)
+        after = database._state.relations
+        changes = _changes(before.state.relations, contents, after)
+        # As after a commit: what had no value when the reader was opened must not keep it from going on. Path counts
+        # that no number holds are as they last were (`_refresh_all`).
+        unknown = {name: error for name, error in failed.items() if not isinstance(error, CountRangeError)}
+        changes = {name: change for name, change in changes.items() if name not in unknown}
+        schemas = {name: after[name].schema for name in changes}
+        taken.append(Deltas(changes, unknown, database._evaluator, schemas))
     except BaseException:
-        before.again(database, file)
+        if not taken:
+            before.again(database, file)
         raise
-    after = database._state.relations
-    changes = _changes(before.state.relations, contents, after)
-    # As after a commit: what had no value when the reader was opened must not keep it from going on. Path counts that
-    # no number holds are as they last were (`_refresh_all`).
-    unknown = {name: error for name, error in failed.items() if not isinstance(error, CountRangeError)}
-    changes = {name: change for name, change in changes.items() if name not in unknown}
-    return Deltas(changes, unknown, database._evaluator, {name: after[name].schema for name in changes})
 
 
 def _kept_by_row(file: DatabaseFile, upto: int) -> bool:

@@ -18,8 +18,9 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from weakref import ref
 
 from lftj.errors import ForkError, TransactionError
 from lftj.results.not_pickled import NotPickled
@@ -38,7 +39,8 @@ class CommitFeed(NotPickled):
 
     def __init__(self, names: tuple[str, ...], limit: int | None, ended: Callable[[], object]) -> None:
         self._names, self._limit, self._ended = frozenset(names), limit, ended
-        self._items: deque[Deltas] = deque()
+        self._items: OrderedDict[int, Deltas] = OrderedDict()
+        self._given: ref[Deltas] | None = None  # the deltas of the last commit that it was given, or that it lost
         self._lost = 0
         self._closed = False
         self._changed = threading.Condition(Lock(ForkError, "the feed of commits"))
@@ -47,17 +49,19 @@ class CommitFeed(NotPickled):
     # -- who commits --------------------------------------------------------------------------------------------------
 
     def give(self, deltas: Deltas) -> None:
-        """Take the deltas of a commit."""
+        """Take the deltas of a commit; once, also where it is given them again since an interrupt came."""
         shown = deltas._about(self._names) if self._names else deltas
         if not len(shown):
             return
         with self._changed:
             if self._closed:
                 return
-            if self._lost or (self._limit is not None and len(self._items) >= self._limit):
-                self._lost += 1
-            else:
-                self._items.append(shown)
+            if self._given is not (given := ref(deltas)):
+                # Nothing interrupts one of these lines.
+                if self._lost or (self._limit is not None and len(self._items) >= self._limit):
+                    self._lost, self._given = self._lost + 1, given
+                else:
+                    self._items[next(reversed(self._items), 0) + 1], self._given = shown, given
             self._wake()
 
     def _wake(self) -> None:
@@ -78,7 +82,7 @@ class CommitFeed(NotPickled):
                 self._changed.wait()
             if not self._items:
                 raise StopIteration
-            return self._items.popleft()
+            return self._items.popitem(last=False)[1]
 
     def waiting(self, timeout: float = 0.0) -> list[Deltas]:
         """All that have come; where none has, it waits for the first, at most `timeout` seconds."""
@@ -86,7 +90,7 @@ class CommitFeed(NotPickled):
         with self._changed:
             while not self._ready() and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)
-            found = [*self._items]
+            found = [*self._items.values()]
             self._items.clear()
             return found
 
@@ -99,7 +103,7 @@ class CommitFeed(NotPickled):
                 if self._ready():
                     if not self._items:
                         raise StopAsyncIteration
-                    return self._items.popleft()
+                    return self._items.popitem(last=False)[1]
                 loop = asyncio.get_running_loop()
                 sleeper = loop.create_future()
                 self._sleepers.append((loop, sleeper))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 from weakref import finalize, ref
@@ -33,13 +33,15 @@ class Watched(Answers):
     )
 
     _watchers: dict[object, tuple[str, Callable[[Delta], object]]]
-    _undelivered: deque[tuple[object, Delta]]  # by the keys of `_watchers`
+    # The calls to make of each commit, the last one first, by the keys of `_watchers`; and the last such commit.
+    _undelivered: OrderedDict[int, list[tuple[object, Delta]]]
+    _told: ref[Deltas] | None
     _delivering: bool
     _feeds: dict[object, ref[CommitFeed]]
     _end: finalize[..., Any] | None
 
     def _begin_watching(self) -> None:
-        self._watchers, self._undelivered, self._delivering = {}, deque(), False
+        self._watchers, self._undelivered, self._told, self._delivering = {}, OrderedDict(), None, False
         self._feeds, self._end = {}, None
 
     def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
@@ -88,31 +90,37 @@ class Watched(Answers):
         """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
 
         A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
-        their order.
+        their order. Where this was interrupted, to call it again tells what was not told.
         """
         for feed in self._all_feeds():
             feed.give(deltas)
-        for handle, (name, _) in tuple(self._watchers.items()):
-            if name in deltas:
-                self._undelivered.append((handle, deltas[name]))
+        if self._told is not (told := ref(deltas)):
+            watchers = reversed(tuple(self._watchers.items()))
+            calls = [(handle, deltas[name]) for handle, (name, _) in watchers if name in deltas]
+            # One line: nothing interrupts it.
+            self._undelivered[next(reversed(self._undelivered), 0) + 1], self._told = calls, told
         failures: list[str] = []
         if self._delivering:
             return failures
-        self._delivering = True
         stop: BaseException | None = None
         try:
+            self._delivering = True
             while self._undelivered:
-                handle, delta = self._undelivered.popleft()
-                watcher = self._watchers.get(handle)
-                if watcher is None:  # ended meanwhile, by a callback or in another thread
-                    continue
-                try:
-                    _call(watcher[1], delta)
-                except Exception as error:
-                    shown = "".join(traceback.format_exception(error)).rstrip()
-                    failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
-                except BaseException as error:
-                    stop = stop or error
+                number, calls = next(iter(self._undelivered.items()))
+                while calls:
+                    handle, delta = calls[-1]
+                    watcher = self._watchers.get(handle)
+                    try:
+                        if watcher is not None:  # else it was ended meanwhile, by a callback or in another thread
+                            _refuse_coroutine(watcher[1], watcher[1](delta))
+                    except Exception as error:
+                        shown = "".join(traceback.format_exception(error)).rstrip()
+                        failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
+                    except BaseException as error:
+                        stop = stop or error
+                    finally:
+                        del calls[-1]
+                del self._undelivered[number]
         finally:
             self._delivering = False
         if stop is not None:
@@ -120,9 +128,8 @@ class Watched(Answers):
         return failures
 
 
-def _call(callback: Callable[[Delta], object], delta: Delta) -> None:
-    """Call a callback; `ArgumentError` if all that it does is to give a coroutine, which a lambda may."""
-    given = callback(delta)
+def _refuse_coroutine(callback: Callable[[Delta], object], given: object) -> None:
+    """`ArgumentError` if all that a callback did was to give a coroutine, which a lambda may."""
     if inspect.iscoroutine(given):
         given.close()
         why = "it gave a coroutine that nobody runs"

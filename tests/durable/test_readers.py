@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.durable import checking, database_file
+from lftj.durable import checking, database_file, refreshing
 from lftj.errors import DataError, EvaluationError
+from lftj.results import commit_feed
 from tests.durable.shop import contents, opened
+from tests.interrupt import Interrupt
 
 SHOUTED = """
 .decl n(a:number, t:symbol)
@@ -236,3 +238,24 @@ def test_a_checkpoint_beside_that_fails_fails_no_commit(tmp_path: Path, monkeypa
         monkeypatch.setattr(file, "_retry", 0.0)
         commit(4)
         assert file.checkpoint_seq == db.seq
+
+
+def test_what_is_taken_up_is_told_once_wherever_an_interrupt_comes(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.lftj") as db:
+        reader = opened(tmp_path / "shop.lftj", read_only=True)
+        seen, feed, places = list[Any](), reader.changes(), (refreshing.__file__, commit_feed.__file__)
+        reader.on_commit("edge", lambda delta: seen.extend(delta.inserted))
+        at, interrupted = 0, True
+        while interrupted:
+            with db.transaction() as tx:
+                tx.insert("edge", [(at, -1)])
+            with contextlib.suppress(KeyboardInterrupt), Interrupt(at, places) as interrupt:
+                reader.refresh()
+            interrupted = interrupt.done
+            reader.refresh()
+            assert (at, -1) in reader["edge"]
+            at += 1
+        assert at > 20
+        assert seen == [(i, -1) for i in range(at)]
+        assert [row for deltas in feed.waiting() for row in deltas["edge"].inserted] == seen
+        reader.close()

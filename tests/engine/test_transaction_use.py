@@ -6,6 +6,7 @@ called twice, or out of order.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,9 +15,13 @@ from typing import Any
 import pytest
 
 import lftj
+from lftj import transaction
 from lftj.errors import TransactionError, UnknownRelationError
+from lftj.maintain import commit
 from lftj.maintain.commit import Commit
+from lftj.results import commit_feed, watching
 from lftj.transaction import Transaction
+from tests.interrupt import Interrupt
 
 EDGES = [(1, 2), (2, 3), (1, 3), (3, 4)]
 PROGRAM = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, z)."
@@ -293,6 +298,27 @@ def test_the_source_of_a_load_changes_nothing(call: str) -> None:
     with db.transaction() as tx:
         tx.insert("e", [(4,)])
     assert list(db["e"]) == [(3,), (4,)]
+
+
+@pytest.mark.parametrize("watch", ["feed", "callback"])
+def test_a_commit_that_is_interrupted_at_any_line_is_told_once_if_it_stands(watch: str) -> None:
+    """What came while feeds were told, or between the publication and that, kept them from being told."""
+    places = [transaction.__file__, commit.__file__]
+    if watch == "feed":
+        places += [watching.__file__, commit_feed.__file__]
+    at, interrupted = 0, True
+    while interrupted:
+        db, seen = lftj.Database(".decl e(x:number)"), list[tuple[int, ...]]()
+        db.on_commit("e", lambda delta, seen=seen: seen.extend(delta.inserted))
+        feeds = [db.changes("e"), db.changes()] if watch == "feed" else []
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(at, tuple(places)) as interrupt, db.transaction() as tx:
+            tx.insert("e", [(1,)])
+        interrupted, tx = interrupt.done, None
+        told = [[row for deltas in feed.waiting() for row in deltas["e"].inserted] for feed in feeds]
+        assert told == [list(db["e"])] * len(feeds), at
+        assert feeds or seen == list(db["e"]), at
+        at += 1
+    assert at > 50
 
 
 def test_an_interrupted_commit_that_stands_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
