@@ -34,6 +34,14 @@ def difference_overflows(a, b, difference):
 
 
 @inlined
+def exceeds(value, amount, negated):
+    """Whether no int64 holds the sum of both; `negated` 1: of the amount, the opposite is one, and is taken away."""
+    if negated == 1:  # that of -2**63 is none, and may be taken from what is less than 0
+        return difference_overflows(value, -amount, value + amount)
+    return sum_overflows(value, amount, value + amount)
+
+
+@inlined
 def magnitude(value):
     """Without its sign; the least integer, whose magnitude is none of 64 bits, is left as it is."""
     return value if value >= 0 else -value

@@ -9,7 +9,7 @@ a statement has a weight for each of its *members*.
     TEST      a comparison of two registers: if it does not hold, back to the last loop
     TIMES     a register multiplies one weight, or all (B is -1)
     ADD, SUBTRACT, MULTIPLY, MOVE, FLOOR, GREATEST, LEAST   a register is computed
-    EMIT      the weights are to be added to an entry
+    EMIT      the weights are to be added to an entry, or taken from it (A is 1)
     VALUE     a register gets the value of a map without keys
     FIRST_KEY a register gets the key at which a running sum passes a bound, as an end of an interval
     KEEP      the first weight is added to a register, and weights are 1 again
@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.triggers.checked_arithmetic import difference_overflows, magnitude, product_overflows, sum_overflows
+from lftj.triggers.checked_arithmetic import difference_overflows, exceeds, magnitude, product_overflows, sum_overflows
 from lftj.triggers.order_kernel import (
     ENTRIES,
     FREE,
@@ -90,8 +90,8 @@ EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, UNDOING, STA
 EVALUATING, WRITING = 0, 1
 DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG, GROW_NODES = range(6)
 # Columns of an addition before its amounts, one for each value of a table, which its keys follow; and of a line of the
-# log before the old values, the new ones and the keys.
-TARGET, AMOUNTS = 0, 1
+# log before the old values, the new ones and the keys. NEGATED: the amounts, modulo 2**64, are those of a subtraction.
+TARGET, NEGATED, AMOUNTS = 0, 1, 2
 WHEN, LOG_TABLE, OLD = 0, 1, 2
 KEY_MIN, KEY_MAX = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 # How many events later the slots are asked for.
@@ -320,9 +320,9 @@ def _evaluate(tables, code, work, i):
             if at == last:
                 return GROW_ADDITIONS
             addition, values, alive = work.additions[at], desc[m, VALUES], np.int64(0)
-            addition[TARGET] = m
+            addition[TARGET], addition[NEGATED] = m, ops[i, A]
             for v in range(values):
-                addition[AMOUNTS + v] = weight[v]
+                addition[AMOUNTS + v] = weight[v] if ops[i, A] == 0 else -weight[v]
                 alive |= weight[v]
             listed = ops[i, LIST]
             for j in range(code.lists[listed]):
@@ -348,7 +348,7 @@ def _evaluate(tables, code, work, i):
                 return GROW_ADDITIONS
             word, alive = find(mem, desc, m, work.buffer, 0), np.int64(0)
             addition = work.additions[state[ADDITIONS]]
-            addition[TARGET] = m
+            addition[TARGET], addition[NEGATED] = m, 0
             for v in range(desc[m, VALUES]):
                 old, new = mem[word + 1 + v] if word >= 0 else np.int64(0), registers[code.lists[ops[i, LIST] + 1 + v]]
                 if difference_overflows(new, old, new - old) and state[UNDOING] == 0:
@@ -456,7 +456,7 @@ def _orders_take(tables, work, addition, entry):
         for v in range(values):
             old, amount = mem[entry + 1 + desc[m, KEYS] + v] if entry >= 0 else np.int64(0), addition[AMOUNTS + v]
             others, new = mem[word + 2 + desc[t, KEYS] + v] - magnitude(old), magnitude(old + amount)
-            if sum_overflows(old, amount, old + amount) or new < 0 or sum_overflows(others, new, others + new):
+            if exceeds(old, amount, addition[NEGATED]) or new < 0 or sum_overflows(others, new, others + new):
                 return OVERFLOW
     return DONE
 
@@ -494,6 +494,11 @@ def _add(tables, work, addition, event, logs):
         status = _orders_take(tables, work, addition, word)
         if status != DONE:
             return status
+    if work.state[UNDOING] == 0:
+        for v in range(values):
+            old = mem[word + 1 + n + v] if word >= 0 else np.int64(0)
+            if exceeds(old, addition[AMOUNTS + v], addition[NEGATED]):
+                return OVERFLOW
     if word < 0:
         missing = room_for_one(tables, m, work.buffer)
         if missing > 0:
@@ -504,11 +509,6 @@ def _add(tables, work, addition, event, logs):
             mem[word + 1 + n + v] = 0
         if desc[m, SLICES] > 0:
             link(tables, m, word, work.buffer)
-    elif work.state[UNDOING] == 0:
-        for v in range(values):
-            old = mem[word + 1 + n + v]
-            if sum_overflows(old, addition[AMOUNTS + v], old + addition[AMOUNTS + v]):
-                return OVERFLOW
     if logged:
         line = work.log[work.state[LOGGED]]
         line[WHEN], line[LOG_TABLE] = event, m

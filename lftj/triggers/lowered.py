@@ -209,10 +209,10 @@ class _StatementLowering:
             else:
                 done |= interval.tests
                 self.add_up(interval, [one for one in factors if isinstance(one, MapRead)])
-        self.values()
+        negated = self.values()
         keys = [self.register(key) for key in members[0].keys]
         lowered.ask(table, keys)
-        lowered.emit(k.EMIT, table, 0, 0, 0, lowered.listed(keys), 0, len(members))
+        lowered.emit(k.EMIT, table, int(negated), 0, 0, lowered.listed(keys), 0, len(members))
 
     def factor(self, factors: tuple[Factor, ...]) -> None:
         """Append what evaluates a factor, which every member has."""
@@ -229,9 +229,9 @@ class _StatementLowering:
             else:
                 self.known[factor.var.name] = made
 
-    def values(self) -> None:
-        """Append what multiplies the weights by values."""
-        known = self.known
+    def values(self) -> bool:
+        """Append what multiplies the weights by values; whether the products are to be taken away."""
+        known, minus, negated = self.known, self.lowered.constant(-1), False
         standard = {new: known[old] for old, new in self._standard(self.members[0]).items() if old in known}
         of_members = []
         for one in self.members:
@@ -241,12 +241,16 @@ class _StatementLowering:
         self.known = known
         for r in list(of_members[0]):
             if all(r in registers for registers in of_members):
-                self._times(r, -1)
+                if r == minus:  # -1 times the least number is none
+                    negated = not negated
+                else:
+                    self._times(r, -1)
                 for registers in of_members:
                     registers.remove(r)
         for member, registers in enumerate(of_members):
             for r in registers:
                 self._times(r, member)
+        return negated
 
     def _standard(self, statement: Statement) -> dict[str, str]:
         classes = {name: place.table for name, place in self.lowered.places.items()}

@@ -226,6 +226,19 @@ def test_the_least_number_is_taken_back_in_the_middle_of_an_event():
     assert contents(maps) == before
 
 
+def test_the_least_number_goes_where_what_is_left_fits():
+    """Its opposite, by which a deletion multiplied, is none of 64 bits: every deletion of it was refused."""
+    least, total = -(2**63), ((), Mul((Rel("R", (k, v)), Val(v))))
+    for there in (least, -5, -1):
+        maps = Maps(compiled({"q": total}, {"R": ("number", "number")}))
+        maps.run(*events_of(maps, [(1, "R", (1, there)), (-1, "R", (2, least))]))
+        assert held(maps, "q").get((), 0) == there - least
+        with pytest.raises(SumOverflow):
+            maps.run(*events_of(maps, [(1, "R", (3, 1)), (-1, "R", (4, least))]))
+        assert not maps.lost
+        assert held(maps, "q").get((), 0) == there - least
+
+
 k, v, w = (Var(name, "number") for name in "kvw")
 JOIN = ((), Mul((Rel("R", (k, v)), Rel("S", (k, w)), Val(v), Val(w))))
 PAIR = {"R": ("number", "number"), "S": ("number", "number")}
