@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.durable import checking
+from lftj.durable import checking, database_file
 from lftj.durable.container import Container
 from lftj.errors import DataError
 from tests.durable.shop import contents, lose, opened
@@ -166,3 +166,16 @@ def test_rules_that_came_and_went_are_not_kept_for_ever(tmp_path: Path, retain: 
                 assert "v" not in list(then)
                 assert list(db.at(seq - 2)["v"]) == [(24, 1)]
     assert checking.check(path) == []
+
+
+def test_changes_of_rules_are_worth_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes some hundred bytes of the log, and as long to open as many rows."""
+    monkeypatch.setattr(database_file, "TAIL", 1 << 18)
+    with opened(tmp_path / "shop.lftj") as db:
+        for _ in range(20):
+            db.sql("create view v as select a from edge")
+            db.sql("drop view v")
+        assert db._file is not None
+        assert db._file._checkpointing is not None
+        db._file._checkpointing.join()
+        assert db._file.checkpoint_seq > 0
