@@ -28,7 +28,7 @@ from lftj.maintain.kept_triggers import KeptTriggers, is_threshold
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, RuleWork, Withheld, amount, size
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Kept, Staged
+from lftj.maintain.strategy import Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.program.text_split import split_text
@@ -109,9 +109,9 @@ class Triggers:
             return withheld
         return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads)
 
-    def comes_back(self, step: Step, heads: Heads, kept: Kept) -> bool:
+    def comes_back(self, step: Step, heads: Heads) -> bool:
         """Whether a row goes that kept a head which is to be kept by maps from that."""
-        return kept.strategy != self.name and TRIGGERS in step.asked(heads) and self._row_goes(step, heads)
+        return TRIGGERS in step.asked(heads) and self._row_goes(step, heads)
 
     def _row_goes(self, step: Step, heads: Heads) -> bool:
         """Whether one of the rows that go could not become an event."""
