@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,11 @@ def maker_of(clause: Clause) -> Callable[[Evaluator, Clause, Limits], Version] |
     return None if clause.aggregate is None else MAKERS.get(clause.aggregate.op.partition(" ")[0])
 
 
-def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
-    """`heads` over the evaluator's state, from scratch, with their facts."""
+def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits, *, followed: bool = False) -> Evaluated:
+    """`heads` over the evaluator's state, from scratch, with their facts.
+
+    `followed`: changes are expected to be followed from here on, and find the key orders that a walk has built.
+    """
     began = time.thread_time_ns()
     if heads.acyclic:
         return _key_by_key(evaluator, heads, limits)
@@ -116,7 +120,8 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
         done = {clauses[0]: Evaluation(clauses[0], None, counters, instead=f"it has the rows of `{below}`")}
     else:
         chunks: list[Rows] = []
-        done = {clause: _rows(evaluator, clause, limits, chunks) for clause in clauses}
+        rows = evaluator.rows if followed else partial(_rows, evaluator)
+        done = {clause: rows(clause, limits, chunks.append) for clause in clauses}
         in_order = len(clauses) == 1 and not len(relation.facts) and done[clauses[0]].sorted
         if len(relation.facts):
             chunks.append(relation.facts.columns())
@@ -127,14 +132,15 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     return Evaluated({heads.name: relation.successor(content)}, done, undefined, steps)
 
 
-def _rows(evaluator: Evaluator, clause: Clause, limits: Limits, chunks: list[Rows]) -> Evaluation:
-    """Add the rows of an ordinary clause to `chunks`."""
-    before = len(chunks)
+def _rows(evaluator: Evaluator, clause: Clause, limits: Limits, emit: Callable[[Rows], None]) -> Evaluation:
+    """Give the rows of an ordinary clause to `emit`."""
+    chunks: list[Rows] = []
     found = rows_by_columns(evaluator, clause, limits, chunks.append)
-    if found is not None:
-        return found
-    del chunks[before:]
-    return evaluator.rows(clause, limits, chunks.append)
+    if found is None:
+        return evaluator.rows(clause, limits, emit)
+    for chunk in chunks:
+        emit(chunk)
+    return found
 
 
 def _key_by_key(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:

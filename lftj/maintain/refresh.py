@@ -69,7 +69,8 @@ def refresh(
 
 def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads | None) -> None:
     filled = None if kept is None else TRIGGERS.evaluated(Step.at_rest(evaluator, kept), heads, limits)
-    made = evaluate(evaluator, heads, limits) if filled is None else Evaluated(filled.relations, {})
+    followed = kept is not None and not kept.passing
+    made = evaluate(evaluator, heads, limits, followed=followed) if filled is None else Evaluated(filled.relations, {})
     found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
     for head, relation in made.relations.items():
         if relation.schema.key or (relation.schema.functional and (not heads.grouped or len(relation.facts))):
