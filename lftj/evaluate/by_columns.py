@@ -86,11 +86,14 @@ def is_read_by_columns(evaluator: Evaluator, clause: Clause) -> bool:
 
 def _reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
     """How the clause is read by columns; None where a walk is as good, and where its key order is given."""
+    few = all(len(evaluator.relations[atom.predicate]) < evaluator.columns_from for atom in clause.atoms)
+    if few and len(clause.variables()) <= MANY:  # more take longer to plan with than this does
+        return None
     reading = reading_of(clause, evaluator.relations)
     if reading is None or clause.rule in evaluator.state.key_orders:
         return None
-    if len(evaluator.relations[reading.base.relation]) < evaluator.columns_from:
-        return reading if len(clause.variables()) > MANY else None  # many take longer to plan with than this does
+    if few:
+        return reading
     if clause.aggregate is None and not reading.lookups:
         return None  # a walk gives the rows in order
     return None if _is_led_to(evaluator, reading) else reading

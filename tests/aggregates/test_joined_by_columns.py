@@ -192,6 +192,19 @@ def test_explain_says_what_was_looked_up() -> None:
     assert (7, sum(range(4, 40, 5))) in db["total"]
 
 
+def test_a_key_order_that_users_give_is_walked() -> None:
+    db = lftj.Database._sized(columns_from=0)
+    rules = ".decl e(a:number, b:number)  .decl f(b:number) -> c:number  h(a, c) :- e(a, b), f[b] = c."
+    db.rules(rules, key_orders={"h": ("b", "c", "a")}, maintain={"h": "recompute"})
+    db.load("e", [(i, i % 3) for i in range(9)])
+    db.load("f", [(i, -i) for i in range(2)])
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.insert("f", [(2, -2)])
+    assert set(db["h"]) == {(i, -(i % 3)) for i in range(9)}
+    assert "key order b, c, a  (forced)" in db.explain("h")
+
+
 def test_rows_of_a_view_that_was_read_by_columns_are_followed() -> None:
     """It has no plan of a walk; following by deltas is planned when the first change comes."""
     db = lftj.Database._sized(
