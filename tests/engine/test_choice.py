@@ -47,8 +47,8 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
         priced_at = cost.following(rows, staged.steps, 0, by_delta=kept.by_delta)
         learn(step, heads, kept, staged, estimated, priced_at)
 
-    def evaluated(evaluator: Any, heads: Heads, limits: Any) -> Any:
-        made = evaluate(evaluator, heads, limits)
+    def evaluated(evaluator: Any, heads: Heads, limits: Any, **followed: bool) -> Any:
+        made = evaluate(evaluator, heads, limits, **followed)
         if heads.clauses[0] in made.evaluations:
             made.evaluations[heads.clauses[0]].cpu = cost.ANEW + cost.SEEK * made.steps
         return made
