@@ -48,7 +48,8 @@ def look(container: Container) -> None:
             remedy="go back to a backup; to go on without these, and with what was committed before them: "
             'sqlite3 FILE "pragma wal_checkpoint(truncate)"',
         )
-    text = f"{log} ends in the midst of a transaction, which is left out: a loss of power does that, or damage"
+    why = "a process that is killed as it writes does that, a loss of power, or damage"
+    text = f"{log} ends in the midst of a transaction, which is left out: {why}"
     warnings.warn(text, RuntimeWarning, stacklevel=7)
 
 
