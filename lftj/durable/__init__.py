@@ -26,6 +26,7 @@ evaluated. The file holds
     kept_sums.py        the accumulators of aggregates
     kept_traces.py      and traces
     program_log.py      the rules of a database as the steps that made them
+    gone_steps.py       those that made only what is gone, which a checkpoint leaves out
     kept_ast.py         the syntax tree of a program as data
     database_file.py    a database's file: what it writes when
     opening.py          a database from a file, and the entries after its last checkpoint

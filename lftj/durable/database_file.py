@@ -26,8 +26,8 @@ from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container
 from lftj.durable.entry import LogEntry, Step
 from lftj.durable.followed import followed_of, supports_of, with_orders
+from lftj.durable.gone_steps import gives, steps_after, without_gone
 from lftj.durable.log_writing import Deltas, Waiting, symbols_there, write_entries, write_entry, write_with_symbols
-from lftj.durable.program_log import gives, steps_after, without_gone
 from lftj.durable.segments import PageList, Saved, Segments
 from lftj.errors import DatabaseFileError, ForkError
 from lftj.store.change import Change

@@ -5,7 +5,7 @@
     {"drop": relation}                      a relation was dropped
     {"paths": [relation, into]}             path counts were begun
 
-A checkpoint leaves out steps that made only what is gone (`without_gone`), where the log has no entries from before.
+A checkpoint leaves out steps that made only what is gone (gone_steps.py).
 
 The items are those of the syntax tree, as data (kept_ast.py): views of SQL have names that no text writes. The same
 steps over the same relations give the same rules, and the same names to the parts that these were taken apart into.
@@ -14,16 +14,12 @@ steps over the same relations give the same rules, and the same names to the par
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from lftj.durable.entry import LogEntry
-from lftj.durable.hashes import intact
 from lftj.durable.kept_ast import kept, restored
-from lftj.errors import Error
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.clause import INTERNAL, owner
 from lftj.language.parse import parse
 from lftj.program.declare_paths import declared
 from lftj.program.extend import extended
@@ -33,20 +29,7 @@ from lftj.store.stored import StoredRelation
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 
-if TYPE_CHECKING:
-    from lftj.durable.container import Container
-    from lftj.durable.in_file import InFile
-
 Step = dict[str, Any]
-# What a step is to a relation that it names.
-MADE, HEAD, TOLD, READ = "made", "head", "told", "read"
-
-
-class _StepsOf:
-    """A relation that is there: the step that made it, those with directives for it, or parts, and with rules."""
-
-    def __init__(self, made: int) -> None:
-        self.made, self.told, self.rules = made, set[int](), set[int]()
 
 
 def rules_step(program: str | Program | ast.Program, options: RuleOptions) -> Step:
@@ -88,90 +71,3 @@ def _without(state: State, head: str) -> State:
     relations = {**state.relations, head: relation.successor(relation.facts, relation.facts)}
     above = state.strata.above((head,))
     return state._replace(relations=relations, stale=(state.stale - {head}) | above)
-
-
-def steps_after(container: Container, seq: int) -> int:
-    """How many steps the entries after number `seq` have."""
-    sql = """select seq, time, entry, hash from log
-             where seq > ? and instr(entry, cast('"steps"' as blob)) > 0"""
-    with container.lock, container.failing("read"):
-        rows = container.connection.execute(sql, (seq,)).fetchall()
-    return sum(len(LogEntry.decoded(intact(body, hash, "log", n, time)).steps) for n, time, body, hash in rows)
-
-
-def without_gone(steps: Sequence[Step]) -> list[Step]:
-    """The steps without those that made only relations that were dropped, and rules that were removed.
-
-    The first one stays: it is the program that the file was made with.
-    """
-    there: dict[str, _StepsOf] = {}
-    needs: list[set[int]] = []  # by step: those that made what it names
-    ends: dict[int, set[int]] = {}  # by step that takes something away: those that gave it
-    for at, step in enumerate(steps):
-        needs.append(set())
-        if "drop" in step:
-            ends[at] = {there.pop(owner(step["drop"])).made}
-        elif "remove" in step:
-            held = there[owner(step["remove"])]
-            ends[at], held.rules = held.rules, set()
-        else:
-            for role, name in _names(step):
-                if role != READ:
-                    held = there.setdefault(name, _StepsOf(at))
-                    if role != MADE:
-                        (held.rules if role == HEAD else held.told).add(at)
-                if name in there:
-                    needs[at].add(there[name].made)
-    needed, frontier = set[int](), {0}.union(*({held.made} | held.told | held.rules for held in there.values()))
-    while frontier:
-        needed |= frontier
-        frontier = set[int]().union(*(needs[at] for at in frontier)) - needed
-    return [step for at, step in enumerate(steps) if at in needed or not needed.isdisjoint(ends.get(at, ()))]
-
-
-def _names(step: Step) -> Iterator[tuple[str, str]]:
-    """The relations that a step names, with what it makes of each; those that it reads come last."""
-    if "paths" in step:
-        read, head = step["paths"]
-        yield HEAD, head
-        yield READ, read
-        return
-    named = [(MADE, item["name"]) for item in step["rules"] if item["node"] == "Declaration"]
-    named += [(TOLD, item["relation"]) for item in step["rules"] if item["node"] == "Directive"]
-    named += [(HEAD, head["name"]) for item in step["rules"] for head in item.get("heads", ())]
-    # Parts of views come with these; alone are only those of tables, in whose names there is no dot.
-    public = [one for one in named if not one[1].startswith(INTERNAL)]
-    yield from public or [(TOLD, owner(name)) for _, name in named]
-    frontier: list[Any] = [step["rules"]]
-    while frontier:
-        part = frontier.pop()
-        if isinstance(part, dict):
-            if part.get("node") in ("Atom", "Lookup"):
-                yield READ, owner(part["name"])
-            frontier += part.values()
-        elif isinstance(part, list):
-            frontier += part
-
-
-def gives(steps: Sequence[Step], state: State, empty: InFile) -> bool:
-    """Whether steps give the program of a state; `empty`: a database to try that in."""
-    made = State()
-    try:
-        for step in steps:
-            made = after(made, step, empty._new, empty._symbols)
-    except Error:
-        return False
-    return _program(made) == _program(state)
-
-
-def _program(state: State) -> tuple[object, ...]:
-    """What two states with one program have in common; names of parts of rules, and numbers of rules, may differ."""
-    rules = {clause.rule: clause.text for clause in state.strata.clauses}
-    options = (state.key_orders, state.maintain, state.granularity)
-    return (
-        {name: relation.schema for name, relation in state.relations.items() if not name.startswith(INTERNAL)},
-        sorted(owner(name) for name in state.relations),
-        sorted((owner(clause.head), clause.text) for clause in state.strata.clauses),
-        sorted(map(str, state.directives)),
-        *(sorted(f"{rules.get(rule)}: {value}" for rule, value in asked.items()) for asked in options),
-    )
