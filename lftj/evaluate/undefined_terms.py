@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.rest_of_body import rest_of
+from lftj.evaluate.term_columns import TermColumns
 from lftj.evaluate.term_sets import ask_for_sets
-from lftj.evaluate.text_steps import TextColumns
 from lftj.evaluate.undefined_atoms import without_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Value, Var, variables_of
@@ -73,24 +73,31 @@ def look_for_error(
     ask_for_sets(evaluator, clause, terms, ask, limits, more_relations)
 
 
+def code_of_null(clause: Clause, term: Apply, where: str, kept: str) -> EvaluationError | None:
+    """The error if `term` of a clause only keeps the code of null out of a column. `kept`: what was left as it was."""
+    refused = next((not_admitted(compare) for compare in clause.compares if compare.left == term), None)
+    if refused is None:
+        return None
+    return EvaluationError(
+        f"{refused} does not fit into a column that admits null",
+        where=where,
+        why=f"it is the code of null there; {kept}",
+        remedy="exclude such rows, or keep null away from the column",
+    )
+
+
 def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row: Rows) -> EvaluationError:
     """What the user reads: the rule, the row and the arguments that have no value."""
     symbols = evaluator.symbols
     variables = [arg for arg in rest.head_args if isinstance(arg, Var)]
     held = dict(zip((v.name for v in variables), row.tolist(), strict=True))
-    columns = TextColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols, evaluator.given)
+    columns = TermColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols, evaluator.given)
     arguments = [evaluator.decode(int(columns.codes(arg)[0]), arg.type) for arg in term.args]
     where = f"{clause.span}: in `{clause.text}`"
     if any(variables_of(term)) and variables:
         where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in variables)
-    refused = next((not_admitted(compare) for compare in clause.compares if compare.left == term), None)
-    if refused is not None:
-        return EvaluationError(
-            f"{refused} does not fit into a column that admits null",
-            where=where,
-            why="it is the code of null there; nothing was changed",
-            remedy="exclude such rows, or keep null away from the column",
-        )
+    if (refused := code_of_null(clause, term, where, "nothing was changed")) is not None:
+        return refused
     if computes_text(replace(term, args=tuple(Var("", arg.type) for arg in term.args))):  # itself, not an argument
         return _text_error(term, arguments, where)
     if (term.op in ("/", "%") and arguments[1] == 0) or (term.op == "^" and term.type == "number"):

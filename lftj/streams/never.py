@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from lftj.errors import Error, EvaluationError, KeyConflictError
 from lftj.evaluate.key_conflicts import shown_row
+from lftj.evaluate.undefined_terms import code_of_null
 from lftj.language.clause import Apply, Clause
-from lftj.language.null import not_admitted
 from lftj.streams.integral import Integral, Order, ascending
 from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
@@ -103,14 +103,8 @@ class Undefined(WithoutValue):
     def error(self, row: Row) -> Error:
         """The rule, the term and the row."""
         where = self.where((column.name for column in self.shown), row)
-        refused = next((not_admitted(compare) for compare in self.clause.compares if compare.left == self.term), None)
-        if refused is not None:
-            return EvaluationError(
-                f"{refused} does not fit into a column that admits null",
-                where=where,
-                why="it is the code of null there; the step was not made",
-                remedy="exclude such rows, or keep null away from the column",
-            )
+        if (refused := code_of_null(self.clause, self.term, where, "the step was not made")) is not None:
+            return refused
         return EvaluationError(
             f"`{self.term}` has no value",
             where=where,
