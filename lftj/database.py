@@ -168,8 +168,12 @@ class Database(Moments):
         **options: Any,
     ) -> Database:
         """A database with pages and buffers of other sizes, for tests: tiny ones take the paths of large data."""
-        sizes = {"page_rows": page_rows, "dir_rows": directory_rows, "buffer_rows": buffer_rows}
-        sizes["columns_from"] = columns_from
+        sizes = {
+            "page_rows": page_rows,
+            "dir_rows": directory_rows,
+            "buffer_rows": buffer_rows,
+            "columns_from": columns_from,
+        }
         made: Database = type(cls.__name__, (cls,), {"_sizes": sizes})(program, **options)
         return made
 

@@ -118,8 +118,8 @@ def choose(step: Step, heads: Heads) -> tuple[str, Kept | None, Reason, CostComp
     Without the second, the strategy prepares.
     """
     kept = step.kept.heads.get(heads.name)
-    other = kept is not None and kept.strategy != TRIGGERS.name and step.state.maintain
-    if kept is None or not kept.holds_for(step, heads) or (other and TRIGGERS.comes_back(step, heads)):
+    may_come_back = kept is not None and kept.strategy != TRIGGERS.name and step.state.maintain
+    if kept is None or not kept.holds_for(step, heads) or (may_come_back and TRIGGERS.comes_back(step, heads)):
         if RECOMPUTE.name in step.asked(heads):
             return RECOMPUTE.name, None, RECOMPUTE.unprepared(step, heads), None
         strategy = fitting(step, heads)

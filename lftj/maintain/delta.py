@@ -100,11 +100,11 @@ def deltas_of(
     evaluated = 0
     for clause in clauses:
         done = state.evaluations.get(clause)
-        plan = None if done is None or (done.plan is not None and done.plan.folded is not None) else done.plan
-        counters = None if plan is None or done is None else done.counters  # else its steps are not of enumerating
-        plan = plan or evaluator.plan(clause)[1]
+        plan = None if done is None else done.plan
+        if plan is None or plan.folded is not None:
+            plan, done = evaluator.plan(clause)[1], None  # what there was did not take the steps of enumerating
         found.append(_delta_of(evaluator, clause, plan, relations))
-        evaluated += int(plan.cost) if counters is None else counters.steps
+        evaluated += int(plan.cost) if done is None or done.counters is None else done.counters.steps
     if "delta" in asked:
         return found, DECLARED
     by_delta, by_trace = _steps(found), concerned(evaluated, {name for c in clauses for name in c.reads}, relations)

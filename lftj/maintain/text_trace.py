@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate.text_steps import TextColumns, step
+from lftj.evaluate.term_columns import TermColumns
+from lftj.evaluate.text_steps import step
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause, Var
 from lftj.maintain.clause_trace import ClauseTrace, Maintained, Trace
@@ -45,7 +46,7 @@ def is_map(split: TextSplit) -> bool:
 def mapped(split: TextSplit, rows: Rows, count: int, symbols: SymbolTable) -> tuple[Rows, bool]:
     """What a map makes of rows int64[inner's columns, count]: (rows of the head, whether a term had no value)."""
     stepped = step(split, rows, count, symbols)
-    columns = TextColumns(dict(zip(split.schema.names, stepped.rows, strict=True)), stepped.size, symbols)
+    columns = TermColumns(dict(zip(split.schema.names, stepped.rows, strict=True)), stepped.size, symbols)
     made = {i: columns.codes(term) for i, term in enumerate(split.outer.head_args)}
     stacked = np.stack(list(made.values())) if made else np.empty((0, stepped.size), np.int64)
     columns.columns = {str(i): row for i, row in enumerate(stacked)}
