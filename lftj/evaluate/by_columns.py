@@ -1,14 +1,15 @@
-"""Aggregates column by column: over one relation, and over joins with what has one row for each of its rows.
+"""Clauses column by column: over one relation, and over joins with what has one row for each of its rows.
 
     q[f, s] = sum p * (100 - d) : { item(_, f, s, p, d, day), day <= date("1998-09-02") }.
     total[r] = sum p : { sale(_, c, p), customer(c, r) }.
 
 A walk would want the relation sorted by these columns, a copy of it for each aggregate of a `group by`, and plans which
 order is best. So the columns that are read (column_reading.py) are copied out of its pages, conditions and terms are
-computed over them, a part of the rows at a time, rows of other relations are looked up by their keys, and what is bound
-is folded; what conditions define is computed where it is read. Whatever has no value is left to the walk. So is what
-key orders that are built lead to, if it is few of the rows; and what is asked again and again, if one that would have
-to be sorted leads to few: then sorting pays.
+computed over them, a part of the rows at a time, and rows of other relations are looked up by their keys: hash joins,
+with the largest relation on the side that probes. What conditions define is computed where it is read.
+
+Whatever has no value is left to the walk. So is what key orders that are built lead to, if it is few of the rows; and
+what is asked again and again, if one that would have to be sorted leads to few: then sorting pays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.column_reading import ColumnReading, ReadColumns, RowLookup, reading_of
-from lftj.evaluate.text_steps import TextColumns
+from lftj.evaluate.term_columns import TermColumns
 from lftj.join.row_table import RowTable
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause, Compare, Parameter, Value, Var
@@ -99,10 +100,10 @@ def _reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
     return None if _is_led_to(evaluator, reading) else reading
 
 
-def _columns(evaluator: Evaluator, part: ReadColumns, rows: Ints) -> TextColumns | None:
+def _columns(evaluator: Evaluator, part: ReadColumns, rows: Ints) -> TermColumns | None:
     """What is read of `rows` int64[places, n] of a part; None if a condition has no value for one."""
     size = len(part.columns)
-    columns = TextColumns(
+    columns = TermColumns(
         dict(zip(part.columns, rows[:size], strict=True)), rows.shape[1], evaluator.symbols, evaluator.given
     )
     if part.constants:
@@ -111,7 +112,7 @@ def _columns(evaluator: Evaluator, part: ReadColumns, rows: Ints) -> TextColumns
     return columns if _keep(columns, part.compared) else None
 
 
-def _keep(columns: TextColumns, compared: Sequence[Compare]) -> bool:
+def _keep(columns: TermColumns, compared: Sequence[Compare]) -> bool:
     """Keep the rows that meet all conditions; False if one of them has no value for some that meet the others."""
     if compared:
         kept, wrong = columns.met(compared)
@@ -124,7 +125,7 @@ def _keep(columns: TextColumns, compared: Sequence[Compare]) -> bool:
 class LookedUp:
     """The rows that a lookup may find: their `values`, by variable, and their numbers by their keys in `table`."""
 
-    def __init__(self, lookup: RowLookup, columns: TextColumns, table: RowTable) -> None:
+    def __init__(self, lookup: RowLookup, columns: TermColumns, table: RowTable) -> None:
         self._lookup, self._table = lookup, table
         self._values = {name: column for name, column in columns.columns.items() if name not in lookup.key}
 
@@ -138,7 +139,7 @@ class LookedUp:
         table = RowTable.of(np.stack([columns.columns[name] for name in lookup.key]))
         return None if table is None else cls(lookup, columns, table)
 
-    def join(self, columns: TextColumns) -> bool:
+    def join(self, columns: TermColumns) -> bool:
         """Join what is bound with the rows that are found; False if a condition has no value for some of that."""
         rows = self._table.rows(np.stack([columns.columns[name] for name in self._lookup.key]))
         there = rows >= 0

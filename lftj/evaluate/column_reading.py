@@ -1,4 +1,4 @@
-"""What an aggregate's clause reads column by column: the rows of one relation, and rows of others by their keys.
+"""What a clause reads column by column: the rows of one relation, and rows of others by their keys.
 
     total[r] = sum p * q : { sale(_, c, p, q), customer(c, r) }     c, p, q of each sale; of its customer, by c, the r
 
@@ -77,7 +77,7 @@ class ColumnReading:
 
 
 def reading_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> ColumnReading | None:
-    """How an aggregate's clause can be read by columns; None if it is of another form."""
+    """How a clause can be read by columns; None if it is of another form."""
     if not clause.atoms or clause.negated or clause.threshold is not None or split_text(clause) is not None:
         return None
     if any(sum(isinstance(arg, Var) for arg in atom.args) > len(_places(atom)) for atom in clause.atoms):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lftj.evaluate.aggregate import folded_bindings
 from lftj.evaluate.evaluator import Evaluator
-from lftj.evaluate.text_steps import TextColumns
+from lftj.evaluate.term_columns import TermColumns
 from lftj.evaluate.undefined_groups import group_error
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import Limits
@@ -177,7 +177,7 @@ class KeyByKey:
             raise group_error(self._evaluator, clause, without_result)
         return made
 
-    def _bindings(self, rule: KeyRule, keys: Rows) -> TextColumns:
+    def _bindings(self, rule: KeyRule, keys: Rows) -> TermColumns:
         contents = {**self._outside, **self.contents} if self._outside else self.contents
         return rule.bindings(self._relations[rule.rows], keys, contents, self._evaluator.symbols)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.evaluator import Evaluator
-from lftj.evaluate.text_steps import TextColumns
+from lftj.evaluate.term_columns import TermColumns
 from lftj.join.groups import Runs
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.program.strata import Heads
@@ -114,7 +114,7 @@ class KeyRule:
 
     def bindings(
         self, relation: StoredRelation, keys: Rows, contents: Mapping[str, Version], symbols: SymbolTable
-    ) -> TextColumns:
+    ) -> TermColumns:
         """What holds under `keys`, by variable; whether a term has no value somewhere is in `undefined`."""
         columns = self.key.rows(relation, keys)
         count = len(next(iter(columns.values())))
@@ -125,7 +125,7 @@ class KeyRule:
             if not held.all():
                 columns = {name: column[held] for name, column in columns.items()}
                 count = int(np.count_nonzero(held))
-        found = TextColumns(columns, count, symbols)
+        found = TermColumns(columns, count, symbols)
         if count:
             for variable, compare in self.steps:
                 if variable is None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lftj.errors import DataError, Diagnostic, Error, EvaluationError, ProgramError, Span
-from lftj.evaluate.text_steps import TextColumns
+from lftj.evaluate.term_columns import TermColumns
 from lftj.language.checker import check_query
 from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
 from lftj.language.clause import Value as Constant
@@ -90,7 +90,7 @@ class Map(Operator):
         if not len(zset):
             return ZSet.zero(width)
         named = dict(zip(self.names, zset.rows, strict=True))
-        columns = TextColumns(named, len(zset), room.symbols)
+        columns = TermColumns(named, len(zset), room.symbols)
         kept, wrong = columns.met(self.conditions)
         undefined = bool(wrong.any())
         columns.take(kept)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate.text_steps import TextColumns
+from lftj.evaluate.term_columns import TermColumns
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.triggers.algebra import DELETION, INSERTION
 from lftj.values.codes import NUMBER_MAX
@@ -85,7 +85,7 @@ class DerivedRelation:
         return self._made({i: rows[i] for i in self.reads}, rows.shape[1], symbols)
 
     def _made(self, read: Mapping[int, Ints], n: int, symbols: SymbolTable) -> tuple[Ints, Ints | None]:
-        columns = TextColumns({COLUMN.format(i): column for i, column in read.items()}, n, symbols)
+        columns = TermColumns({COLUMN.format(i): column for i, column in read.items()}, n, symbols)
         kept = None
         if self.conditions:
             met, without = columns.met(self.conditions)

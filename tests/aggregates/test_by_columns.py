@@ -7,7 +7,7 @@ were folded twice when a later one has to be walked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from random import Random
@@ -19,7 +19,7 @@ from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError
-from lftj.evaluate import by_columns, column_functions, text_steps
+from lftj.evaluate import by_columns, column_functions, term_columns
 from lftj.join import dense_groups
 from lftj.language.functors import CHECKED
 from lftj.language.types import scale_of
@@ -78,17 +78,23 @@ def answers(db: lftj.Database, heads: list[str]) -> Iterator[object]:
             yield type(error), error.what
 
 
-@given(rng=seeds)
-@examples(200, 15)
-def test_what_a_walk_gives(rng: Random) -> None:
+def accepted(rng: Random, declared: str, rule: Callable[[Random, int], str]) -> list[tuple[str, str]]:
+    """(the head of each, itself) of random rules whose types go together."""
     rules = []
     for at in range(4):
         made = rule(rng, at)
         try:
-            lftj.Database(DECLARED + made)
+            lftj.Database(declared + made)
         except lftj.ProgramError:
-            continue  # of types that do not go together
+            continue
         rules.append((f"h{at}", made))
+    return rules
+
+
+@given(rng=seeds)
+@examples(200, 15)
+def test_what_a_walk_gives(rng: Random) -> None:
+    rules = accepted(rng, DECLARED, rule)
     few = rng.choice([2, 3, 9])  # values of a column; if they lie close together, terms are computed once for each
     rows = [tuple(rng.choice(values[:few]) for values in VALUES.values()) for _ in range(rng.choice([0, 3, 12, 40]))]
     found = []
@@ -96,7 +102,7 @@ def test_what_a_walk_gives(rng: Random) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(by_columns, "PART", part)
             patch.setattr(dense_groups, "LEAST", rng.choice([1, 256]))
-            patch.setattr(text_steps, "REPEATED", rng.choice([2, 4]))
+            patch.setattr(term_columns, "REPEATED", rng.choice([2, 4]))
             db = lftj.Database._sized(DECLARED + "\n".join(made for _, made in rules), columns_from=least)
             db.load("t", rows)
             found.append(list(answers(db, [head for head, _ in rules])))

@@ -23,7 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate import by_columns, column_reading
 from lftj.join import row_table
 from lftj.join.row_table import RowTable
-from tests.aggregates.test_by_columns import DECLARED, VALUES, answers
+from tests.aggregates.test_by_columns import DECLARED, VALUES, accepted, answers
 from tests.conftest import examples
 from tests.engine.programs import seeds
 
@@ -103,14 +103,7 @@ def rows(rng: Random) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
 @given(rng=seeds)
 @examples(300, 20)
 def test_what_a_walk_gives(rng: Random) -> None:
-    rules = []
-    for at in range(4):
-        made = rule(rng, at)
-        try:
-            lftj.Database(DECLARED + OTHERS + made)
-        except lftj.ProgramError:
-            continue  # of types that do not go together
-        rules.append((f"h{at}", made))
+    rules = accepted(rng, DECLARED + OTHERS, rule)
     given_rows = list(rows(rng))
     found = []
     for least, part in ((0, rng.choice([1, 3, 100])), (1 << 60, 1)):
