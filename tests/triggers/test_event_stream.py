@@ -445,7 +445,7 @@ def test_a_stream_without_memory_changes_nothing(held: bool) -> None:
     events += [("l", -1, lines[::9]), ("l", 1, [(k, p + 1, x, s) for k, p, x, s in lines[::9]])]
     arena, before = db._evaluator.arena, {name: set(db[name]) for name in ("o", "l", *HEADS)}
     shot = db.snapshot() if held else None
-    for room in range(0, 1 << 21, 1 << 12 if JIT else 1 << 15):
+    for room in range(0, 1 << 21, 1 << 12):
         arena.limit = arena.used + room
         try:
             db.apply(events)
