@@ -35,9 +35,11 @@ from lftj.evaluate.term_sets import ask_for_sets
 from lftj.evaluate.undefined_atoms import name_of, relation_of
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, variables_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
+from lftj.language.null import not_null
 from lftj.plan.partial_functions import partial_of
 from lftj.program.undefined import UndefinedRows
 from lftj.store.stored import StoredRelation
+from lftj.values.type_table import type_of, with_null
 
 if TYPE_CHECKING:
     from lftj.evaluate.accumulators import GroupsWithoutResult
@@ -96,7 +98,9 @@ def undefined_in(
     if head.endswith(GROUPS):
         return ()
     if head.endswith(WITH_ZERO):
-        return undefined.get(head.removesuffix(WITH_ZERO), ())
+        clauses = evaluator.state.strata.of(head)
+        groups = (_admitted(one, clauses) for one in undefined.get(head.removesuffix(WITH_ZERO), ()))
+        return tuple(one for one in groups if one.rows.shape[1])
     found = list(own)
     for clause in evaluator.state.strata.of(head):
         if not undefined.keys().isdisjoint(clause.reads):
@@ -130,6 +134,24 @@ def with_undefined(undefined: Undefined, names: Iterable[str], found: Undefined)
     if not found and undefined.keys().isdisjoint(names):
         return undefined
     return {**{name: rows for name, rows in undefined.items() if name not in names}, **found}
+
+
+def _admitted(one: UndefinedRows, clauses: Sequence[Clause]) -> UndefinedRows:
+    """The groups of `one` that an aggregate with its zeros has, by its `clauses`."""
+    columns = joined_columns(clauses, one.columns)
+    keep = np.ones(one.rows.shape[1], np.bool_)
+    for row, column in zip(one.rows, one.columns, strict=True):
+        if column in columns:
+            keep &= row != type_of(with_null(clauses[0].head_args[column].type)).null
+    return one._replace(rows=one.rows[:, keep], undefined=one.undefined[keep])
+
+
+def joined_columns(clauses: Sequence[Clause], columns: Iterable[int]) -> list[int]:
+    """Those of the columns in which null is no group of an aggregate with its zeros, given by its clauses.
+
+    They are joined outside the braces, and null equals nothing.
+    """
+    return [c for c in columns if all(not_null(clause.head_args[c]) in clause.compares for clause in clauses)]
 
 
 # A clause ------------------------------------------------------------------------------------------------------------

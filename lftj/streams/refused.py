@@ -17,9 +17,10 @@ from itertools import combinations, product
 from typing import NamedTuple, TypeVar
 
 from lftj.evaluate.rest_of_body import bound_in, rest_of, without_terms
-from lftj.evaluate.undefined_groups import asking_for, is_result, known_columns
+from lftj.evaluate.undefined_groups import asking_for, is_result, joined_columns, known_columns
 from lftj.language.clause import INTERNAL, BodyAtom, CheckedProgram, Clause, Compare, Value, Var, owner
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
+from lftj.language.null import not_null
 from lftj.plan.partial_functions import partial_in, partial_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map
@@ -107,7 +108,7 @@ class Refused:
         if head.endswith(GROUPS):
             return
         if head.endswith(WITH_ZERO):
-            found = self.without_result.get(head.removesuffix(WITH_ZERO), [])
+            found = [self._admitted(head, one) for one in self.without_result.get(head.removesuffix(WITH_ZERO), [])]
         else:
             internal, found = head.startswith(INTERNAL) and not recursive, []
             if head in self.own:
@@ -119,6 +120,16 @@ class Refused:
                 found += self._asked(clause, internal)
         if found:
             self.without_result[head] = found
+
+    def _admitted(self, head: str, one: Lacking) -> Lacking:
+        """The groups of `one` that the aggregate with its zeros `head` has."""
+        clause = self.clauses[head][0]
+        joined = tuple(not_null(clause.head_args[c]) for c in joined_columns(self.clauses[head], one.columns))
+        if not joined:
+            return one
+        args = tuple(arg for c in one.columns if isinstance(arg := clause.head_args[c], Var))
+        known = replace(clause, head_args=args, atoms=(BodyAtom(head, args),), negated=(), compares=joined)
+        return one._replace(rows=self._rows(known, {head: one.rows}))
 
     def _asked(self, clause: Clause, internal: bool) -> Iterator[Lacking]:
         """Ask a clause for rows of its body without a value: those of an internal head, an error for another."""
