@@ -308,6 +308,11 @@ class Arena:
         """Bytes in live pages."""
         return int(self.space.heap[USED]) * GRAIN * 8
 
+    @property
+    def ever_used(self) -> int:
+        """Bytes in pages that were handed out at least once: the system has backed them."""
+        return int(self.space.heap[TOP]) * GRAIN * 8
+
     def room(self, *wanted: Size | int) -> None:
         """Make sure that all the wanted pages can be handed out; raises `ArenaFullError`, changing nothing.
 
