@@ -35,6 +35,9 @@ CHOICE = "auto"
 BEFORE = 4
 #: How many are measured, by the rows of a change: over up to 10,000 rows, and over more.
 SMALL, LARGE = {LOADED: 12, 1: 60, 100: 30, 10_000: 5}, {LOADED: 4, 1: 30, 100: 12, 10_000: 5}
+#: What a transaction may take of the time of the best strategy; and how many times as many are measured where it seems
+#: to take more, to tell whether that is noise.
+WORST_RATIO, LONGER = 1.2, 4
 #: Seconds after which a cell is over, if it has three measurements.
 ENOUGH = 8.0
 
@@ -227,7 +230,9 @@ def measured(ground: Ground) -> dict[str, Any]:
     for size in ground.changes:
         took: dict[str, list[float]] = {how: [] for how in hows}
         chosen, began = "", perf_counter()
-        for i in range(BEFORE + counts[size]):
+        for i in range(BEFORE + LONGER * counts[size]):
+            if i >= BEFORE + counts[size] and ratio({"ms": took}) <= WORST_RATIO:
+                break
             if (batch := stream.batch(max(1, size))) is None:
                 break
             if size == LOADED:

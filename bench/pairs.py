@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from bench import cells, graphs, results, updates
+from bench.cells import WORST_RATIO
 from bench.latency import STREAMED, Maintained, cpu_of
 from bench.maintained import answer_of
 from bench.updates import Batch
 
 PAIRS = results.RESULTS / "pairs.jsonl"
-#: What a transaction may take of the time of the better strategy.
-WORST_RATIO = 1.2
 #: Rows per batch: from where lftj maintains still to half of the data.
 SIZES = (20_000, 50_000, 100_000, 200_000, 500_000)
 BEFORE = 3

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from bench import asked, complement, extremes, floatsums, grouped, ratings
-from bench.pairs import WORST_RATIO
+from bench.cells import WORST_RATIO
 from bench.report_upkeep import lines, of_size, taken_on
 from bench.results import Line
 from bench.tables import Table, short

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import cells, endurance, latency, pairs, promise, recording, results, stabbing, updates
-from bench.pairs import WORST_RATIO
+from bench.cells import WORST_RATIO
 from bench.results import Line
 from bench.tables import Table, short
 
