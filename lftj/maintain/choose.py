@@ -31,9 +31,6 @@ from lftj.maintain.trace import Trace
 from lftj.maintain.triggers import Triggers
 from lftj.program.strata import Heads
 
-# Nanoseconds up to which what following takes is read from the wall clock: little else comes between, and asking for
-# CPU time is a system call of some microseconds.
-BRIEF = 1e6
 # Nanoseconds up to which the system takes to back a byte (measured: 0.1 on a host, up to 5 in a virtual machine).
 BACKED = 5.0
 DELTA = Delta()
@@ -67,11 +64,10 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
         try:
             if estimated is None:
                 return kept.apply(step, heads, why, limits)
-            clock = time.thread_time_ns if estimated.following > BRIEF else time.perf_counter_ns
             arena, orders = step.evaluator.arena, _orders(step, heads)
-            used, began = arena.ever_used, clock()
+            used, began = arena.ever_used, time.thread_time_ns()
             staged = kept.apply(step, heads, why, limits)
-            took = clock() - began
+            took = time.thread_time_ns() - began
             # Else it sorted relations, or had memory backed, for the changes after it as well.
             if _orders(step, heads) == orders and BACKED * (arena.ever_used - used) < took:
                 _learn(step, heads, kept, staged, estimated, took)
