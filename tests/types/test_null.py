@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj import streams
 from lftj.errors import EvaluationError
 from tests.conftest import JIT
 from tests.duckdb_databases import duckdb_database
@@ -587,30 +586,3 @@ def test_the_groups_of_a_sum_are_those_in_which_null_matches_null(where: str) ->
     with db.transaction() as tx:
         tx.erase("r", [(None, None)])
     assert list(db["h"]) == [(1, 1)]
-
-
-@pytest.mark.parametrize(
-    ("type", "value"),
-    [("symbol", "a"), ("bool", True), ("decimal(6,2)", Decimal("1.50")), ("number", 7), ("date", dt.date(2024, 1, 2))],
-)
-def test_no_rule_asks_for_a_group_of_null_that_is_joined(type: str, value: Any) -> None:
-    """A sum out of range in the group of null was refused, though null has no row in the head."""
-    text = f"""
-        .decl e(a:{type}?, b:number)  .decl r(a:{type}?)
-        p(x, t) :- r(x), t = sum v : {{ e(x, v) }}.
-        q(x) :- r(x), !(r(x), t = sum v : {{ e(x, v) }}, t > 1).
-    """
-    too_much = [-(2**63), -9]
-    of_null: dict[str, list[Any]] = {"e": [*((None, n) for n in too_much), (value, 5)], "r": [(None,), (value,)]}
-    db, circuit = lftj.Database(text), streams.from_rules(text)
-    with db.transaction() as tx:
-        for name, rows in of_null.items():
-            tx.insert(name, rows)
-    made = circuit.step(of_null)
-    assert list(db["p"]) == list(made["p"].inserted) == [(value, 5)]
-    assert list(db["q"]) == list(made["q"].inserted) == [(None,)]
-    of_value = [(value, n) for n in too_much]
-    with pytest.raises(EvaluationError, match="sum of a group"), db.transaction() as tx:
-        tx.insert("e", of_value)
-    with pytest.raises(EvaluationError, match="sum of a group"):
-        circuit.step({"e": of_value})
