@@ -89,7 +89,7 @@ thorough: $(VENV)/.dev
 # Random programs with random histories under all strategies; seeds are printed, and failing cases reduced.
 MINUTES ?= 5
 fuzz: $(VENV)/.dev
-	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # One session for all, so one process; where Java is missing one line says so.
 test-spark: $(VENV)/.dev
