@@ -50,6 +50,7 @@ def without_gone(steps: Sequence[Step]) -> list[Step]:
     The first one stays: it is the program that the file was made with.
     """
     there: dict[str, _StepsOf] = {}
+    types: dict[str, int] = {}  # the step by which each name of a type has its meaning
     needs: list[set[int]] = []  # by step: those that made what it names
     ends: dict[int, set[int]] = {}  # by step that takes something away: those that gave it
     for at, step in enumerate(steps):
@@ -60,6 +61,9 @@ def without_gone(steps: Sequence[Step]) -> list[Step]:
             held = there[owner(step["remove"])]
             ends[at], held.rules = held.rules, set()
         else:
+            named, used = _types(step)
+            types |= dict.fromkeys(named, at)
+            needs[at] |= {types[name] for name in used if name in types}
             for role, name in _names(step):
                 if role != READ:
                     held = there.setdefault(name, _StepsOf(at))
@@ -67,7 +71,8 @@ def without_gone(steps: Sequence[Step]) -> list[Step]:
                         (held.rules if role == HEAD else held.told).add(at)
                 if name in there:
                     needs[at].add(there[name].made)
-    needed, frontier = set[int](), {0}.union(*({held.made} | held.told | held.rules for held in there.values()))
+    kept = ({held.made} | held.told | held.rules for held in there.values())
+    needed, frontier = set[int](), {0}.union(types.values(), *kept)
     while frontier:
         needed |= frontier
         frontier = set[int]().union(*(needs[at] for at in frontier)) - needed
@@ -98,6 +103,14 @@ def _names(step: Step) -> Iterator[tuple[str, str]]:
             frontier += part
 
 
+def _types(step: Step) -> tuple[set[str], set[str]]:
+    """The names of types that a step gives a meaning to, and those that it uses, which may be such names."""
+    items = step.get("rules", ())
+    named = {item["name"]: item["base"] for item in items if item["node"] == "TypeDeclaration"}
+    columns = [column for item in items if item["node"] == "Declaration" for column in item["attributes"]]
+    return set(named), {name.removesuffix("?") for name in (*named.values(), *(c["type"] for c in columns))}
+
+
 def gives(steps: Sequence[Step], state: State, empty: InFile) -> bool:
     """Whether steps give the program of a state; `empty`: a database to try that in."""
     made = State()
@@ -118,5 +131,6 @@ def _program(state: State) -> tuple[object, ...]:
         sorted(owner(name) for name in state.relations),
         sorted((owner(clause.head), clause.text) for clause in state.strata.clauses),
         sorted(map(str, state.directives)),
+        state.types,
         *(sorted(f"{rules.get(rule)}: {value}" for rule, value in asked.items()) for asked in options),
     )

@@ -32,7 +32,7 @@ from lftj.language.directives import check_directives
 from lftj.language.infer import Inference, TypedClause
 from lftj.language.internal_relations import InternalRelations
 from lftj.language.min_max import recursive_heads, refuse_mixed
-from lftj.language.names import KnownRelation, Names, check_uses, resolve
+from lftj.language.names import KnownRelation, Names, check_uses, named_types, resolve
 from lftj.language.null import admit_null, over_known, refuse_codes_of_null, schema_of
 from lftj.language.parse import parse_query
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped, warn_of_products
@@ -52,16 +52,17 @@ def check(
     *,
     known: Mapping[str, Schema] | None = None,
     clauses: Sequence[Clause] = (),
+    types: Mapping[str, str] | None = None,
     last: int | None = None,
 ) -> CheckedProgram:
-    """Check a program, on top of the relations and the clauses a database already has.
+    """Check a program, on top of the relations, the clauses and the names of types a database already has.
 
     Raises ProgramError with every finding, in source order. The rule numbers continue those of `clauses`, or `last`;
     `strata` covers both.
     """
     number = max((clause.rule for clause in clauses), default=0) if last is None else last
     try:
-        return _check(program, known or {}, clauses, number)
+        return _check(program, known or {}, types or {}, clauses, number)
     except RecursionError:
         raise too_deep(program.source) from None
 
@@ -94,9 +95,11 @@ def _of_rules_only(node: Node) -> str:
     return ""
 
 
-def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause], number: int) -> CheckedProgram:
+def _check(
+    program: ast.Program, known: Mapping[str, Schema], types: Mapping[str, str], before: Sequence[Clause], number: int
+) -> CheckedProgram:
     findings = Findings()
-    names = resolve(program, known, findings)
+    names = resolve(program, known, types, findings)
     directives = check_directives(program, names, findings)
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
     derived = {clause.head for clause in before} | {head.name for rule in rules for head in rule.heads}
@@ -157,13 +160,14 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         warnings=findings.in_order(),
         program=program,
         options={rule: given for rule, given in options.items() if given},
+        types=named_types(program, names),
     )
 
 
 def _check_query(text: str, known: Mapping[str, Schema], parameters: bool) -> Clause:
     body = parse_query(text, parameters=parameters)
     findings = Findings()
-    names = resolve(ast.Program(()), known, findings)
+    names = resolve(ast.Program(()), known, {}, findings)
     variables: dict[str, ast.Variable] = {}
     for variable in open_variables(body):
         variables.setdefault(variable.name, variable)

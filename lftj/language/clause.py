@@ -312,7 +312,7 @@ class CheckedProgram:
 
     `schemas`: every relation the program declares or derives, and the known ones it names. `facts`: ground facts of
     the text as Python values, without duplicates, in source order. `strata`: the heads of clauses, bottom up.
-    `options`: those the builder gave with a rule, by rule number.
+    `options`: those the builder gave with a rule, by rule number. `types`: what the names it gives to types stand for.
     """
 
     schemas: dict[str, Schema]
@@ -323,6 +323,7 @@ class CheckedProgram:
     warnings: tuple[Diagnostic, ...]
     program: ast.Program
     options: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "\n".join(str(clause) for clause in self.clauses)

@@ -88,8 +88,8 @@ class Names:
         return [name for name in self.relations if not name.startswith(INTERNAL)]
 
 
-def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Findings) -> Names:
-    """The names a program defines, on top of the `known` relations."""
+def resolve(program: ast.Program, known: Mapping[str, Schema], types: Mapping[str, str], findings: Findings) -> Names:
+    """The names a program defines, on top of the `known` relations and `types`, whose names it may give anew."""
     relations = {
         name: KnownRelation(
             name,
@@ -101,7 +101,7 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
         )
         for name, schema in known.items()
     }
-    names = Names(relations, {}, set())
+    names = Names(relations, dict(types), set())
     for item in program.items:
         if isinstance(item, ast.Unsupported):
             findings.unsupported(item.feature, item.span, *_INSTEAD.get(item.feature, ()))
@@ -179,6 +179,12 @@ def _resolve_types(program: ast.Program, names: Names, findings: Findings) -> No
             names.opaque.add(name)
         elif len(steps) == 2:  # a longer chain is reported where the unknown name is written
             _unknown_type(steps[-1], span, names, findings)
+
+
+def named_types(program: ast.Program, names: Names) -> dict[str, str]:
+    """What the names that a program gives to types stand for."""
+    given = [item.name for item in program.items if isinstance(item, ast.TypeDeclaration)]
+    return {name: base for name in given if (base := base_type(name, names.definitions))}
 
 
 def _unknown_type(name: str, span: Span, names: Names, findings: Findings) -> None:

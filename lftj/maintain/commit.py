@@ -309,6 +309,7 @@ class Commit:
             info.granularity,
             self.base.not_stopped_in(concerned) if self.base.stopped else self.base.stopped,
             undefined,
+            info.types,
         )
 
     # -- heads --------------------------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ from lftj.language.visitors import nodes
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
-from lftj.program.strata import Strata
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.schema import Schema
@@ -71,7 +70,7 @@ def extended(
     if not isinstance(parsed, ast.Program):
         parsed = parse(_text(parsed))
     known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
-    checked = _checked(_of_view(parsed), known, state.strata)
+    checked = _checked(_of_view(parsed), known, state)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
     options.check(checked.clauses)
@@ -91,6 +90,7 @@ def extended(
         directives=(*state.directives, *checked.directives),
         maintain={**state.maintain, **options.by_rule(checked, "maintain")},
         granularity={**state.granularity, **options.by_rule(checked, "granularity")},
+        types={**state.types, **checked.types},
     )
     ordered = [clause for clause in after.strata.marked if relations[clause.head].schema.mark]
     check_order(after.strata.recursive, ordered)
@@ -101,12 +101,13 @@ def extended(
     return Extension(after, facts, heads, checked.warnings)
 
 
-def _checked(program: ast.Program, known: Mapping[str, Schema], strata: Strata) -> CheckedProgram:
+def _checked(program: ast.Program, known: Mapping[str, Schema], state: State) -> CheckedProgram:
     """The program, checked on top of all relations and clauses that are there.
 
     Where nothing that is there reads what it derives, it is checked beside what it names alone: so it takes no longer
     the more there is. If something is wrong with it, all is looked at to say what: a name may be that of another.
     """
+    strata, types = state.strata, state.types
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
     heads = {head.name for rule in rules for head in rule.heads}
     if not any(strata.of(name) or strata.read(name) for name in heads):
@@ -115,10 +116,10 @@ def _checked(program: ast.Program, known: Mapping[str, Schema], strata: Strata) 
         below = [clause for name in near for clause in strata.of(name)]
         last = max((clause.rule for clause in strata.clauses), default=0)
         with contextlib.suppress(ProgramError):
-            checked = check(program, known=near, clauses=below, last=last)
+            checked = check(program, known=near, clauses=below, types=types, last=last)
             new = tuple(stratum for stratum in checked.strata if not strata.of(stratum[0]))
             return replace(checked, strata=(strata.order, *new))
-    return check(program, known=known, clauses=strata.clauses)
+    return check(program, known=known, clauses=strata.clauses, types=types)
 
 
 def _named(program: ast.Program) -> set[str]:

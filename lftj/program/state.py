@@ -28,7 +28,8 @@ class State(NamedTuple):
     `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace", "delta"...);
     `granularity`: of traces ("node" or "interval"). `stopped`: stale heads whose evaluation over these relations ran
     out of time, and in words how: a commit does not begin it again to learn what they were. `undefined`: the rows of
-    internal heads that have no value (undefined_groups.py), of those that have such rows.
+    internal heads that have no value (undefined_groups.py), of those that have such rows. `types`: what the names that
+    programs gave to types stand for.
     """
 
     relations: dict[str, StoredRelation] = {}  # noqa: RUF012  (no state is ever changed)
@@ -41,6 +42,7 @@ class State(NamedTuple):
     granularity: dict[int, str] = {}  # noqa: RUF012
     stopped: dict[str, str] = {}  # noqa: RUF012
     undefined: dict[str, tuple[UndefinedRows, ...]] = {}  # noqa: RUF012
+    types: dict[str, str] = {}  # noqa: RUF012
 
     def together(self, head: str) -> tuple[str, ...]:
         """The heads of the recursive component of `head`, which are derived by rounds (lftj/recursion); else none."""

@@ -168,6 +168,31 @@ def test_rules_that_came_and_went_are_not_kept_for_ever(tmp_path: Path, retain: 
     assert checking.check(path) == []
 
 
+def test_names_of_types_are_kept_once(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    for start in (0, 20):
+        with opened(path) as db:
+            for i in range(start, start + 20):
+                with db.transaction() as tx:
+                    tx.rules(f".type Id = number .type Ids = Id .type Own = Ids far(x) :- path({i}, x).")
+                with db.transaction() as tx:
+                    tx.remove_rules("far")
+            if not start:
+                db.rules(".decl first(x:Id)")
+    with opened(path) as db:
+        db.rules(".type Id = symbol .decl second(x:Id, y:Ids)")
+    for _ in range(2):
+        with opened(path) as db:
+            assert db._file is not None
+            assert len(db._file.steps) <= 9
+            db.branch().rules(".decl third(x:Id, y:Ids, z:Own)")
+            assert [str(db[name]._schema) for name in ("first", "second")] == [
+                "first(x:number)",
+                "second(x:symbol, y:number)",
+            ]
+    assert checking.check(path) == []
+
+
 def test_changes_of_rules_are_worth_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes some hundred bytes of the log, and as long to open as many rows."""
     monkeypatch.setattr(database_file, "TAIL", 1 << 18)

@@ -94,3 +94,20 @@ def test_a_deep_term_is_refused_as_by_the_checker(terms: int) -> None:
     """What rules name is looked for before they are checked, which ended in a RecursionError from 700 terms on."""
     with pytest.raises(ProgramError, match="nested too deeply"):
         lftj.Database(f".decl e(a:number)  h(x) :- e(a), x = a{'+1' * terms}.")
+
+
+def test_names_of_types_are_known_to_later_texts() -> None:
+    db = lftj.Database(".type Id <: number\n.decl edge(a:Id, b:Id?)")
+    db.rules(".type Ids = Id  .decl node(a:Ids)  node(a) :- edge(a, _).")
+    with db.transaction() as tx:
+        tx.rules(".type Price = decimal(10, 2)")
+        tx.rules(".decl price(a:Id, p:Price?)")
+    assert str(db["price"]._schema) == "price(a:number, p:decimal(10,2)?)"
+    with pytest.raises(lftj.DataError), db.transaction() as tx:  # noqa: PT012
+        tx.rules(".type Gone = number")
+        tx.insert("edge", [("a", 1)])
+    with pytest.raises(lftj.ProgramError, match="unknown type `Gone`"):
+        db.rules(".decl other(a:Gone)")
+    db.rules(".type Id = symbol  .decl name(a:Id)")  # as every text could say before
+    db.branch().rules(".decl more(a:Id, b:Ids)  more(a, 1) :- name(a).")
+    assert [str(db[name]._schema) for name in ("edge", "name")] == ["edge(a:number, b:number?)", "name(a:symbol)"]
