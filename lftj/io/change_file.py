@@ -2,13 +2,13 @@ r"""Change files: rows to insert, erase and upsert, in transactions, as text tha
 
     # a comment                      lines that begin with # are skipped
     +edge 1 2                        insert the row (1, 2) of `edge`
-    -name 3 "Ann Lee"                erase a row; a symbol with spaces is quoted, with the escapes of rule text
+    -name 3 "Ann Lee"                erase a row; a value with spaces is quoted, with the escapes of rule text
     =price anvil 3                   of a functional predicate: the key has this value now, whatever it had
                                      a blank line commits what was collected; so does the end of the file
     +ready                           the row of a relation without columns
     +sale anvil 2 3                  of a bag: the row (anvil, 2), three times; once without the last number
 
-Values are separated by spaces or tabs and read as files are (`lftj.io.fields`), typed by the declaration. A symbol is
+Values are separated by spaces or tabs and read as files are (`lftj.io.fields`), typed by the declaration. A value is
 a bare word, taken as it is, or quoted; the bare word `null` is null in a column that admits it, and `""` are bytes
 without any. What changed is written in the same form (`change_line`), so that the deltas of one process are a change
 file for another.
@@ -24,7 +24,7 @@ from lftj.errors import DataError, Diagnostic, Span
 from lftj.io.fields import text_value
 from lftj.language.diagnostics import counted, did_you_mean
 from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, symbol_text, symbol_value
-from lftj.values.faults import Fault, shown
+from lftj.values.faults import Fault, not_utf8, shown
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of
 from lftj.values.value_type import Misfit
@@ -178,8 +178,8 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row, 
             stop - place,
             f"{counted(len(values), 'value')} for `{name}`, which takes {schema.arity}",
             f"it is declared as {schema}",
-            "quote symbols that hold spaces"
-            if many and any(map(in_dictionary, schema.types))
+            "quote values that hold spaces"
+            if many and any(in_dictionary(type) or family_of(type) == "timestamp" for type in schema.types)
             else "give each column one value",
         )
     return (
@@ -230,19 +230,20 @@ def _value(line: bytes, at: int, end: int, column: str, type: str, relation: str
         return None
     if field == NOTHING.encode() and family_of(type) == "bytes":
         return b""
-    quoted = family_of(type) == "symbol" and field.startswith(b'"')
-    value = text_value(field, type)
-    if isinstance(value, str) and quoted:
-        value = _unquoted(value)
+    value = _unquoted(field, type) if field.startswith(b'"') else text_value(field, type)
     if isinstance(value, Fault):
         text = shown(field.decode(errors="backslashreplace"))
         raise _Bad(at, end - at, f"column `{column}` of `{relation}`: {text} {value.reason}", value.why, value.remedy)
     return from_stored(value, type)
 
 
-def _unquoted(literal: str) -> str | Fault:
+def _unquoted(literal: bytes, type: str) -> int | str | Fault:
+    """As `text_value`, of a field in quotes."""
     try:
-        return str(type_of("symbol").read(symbol_value(literal)))
+        text = str(type_of("symbol").read(symbol_value(literal.decode())))
+        return text if family_of(type) == "symbol" else text_value(text.encode(), type)
+    except UnicodeDecodeError:
+        return not_utf8()
     except UnknownEscapeError as error:
         return Fault(f"holds the unknown escape `{error}`", "", ESCAPES_SHOWN)
     except Misfit as misfit:

@@ -181,7 +181,7 @@ BAD = {
         "13: error: 3 values for `name`, which takes 2",
         "                ^^^",
         f"it is declared as name(id:number, text:symbol); {DROPPED}",
-        "quote symbols that hold spaces",
+        "quote values that hold spaces",
     ),
     "+edgee 1 2": (
         "2: error: there is no relation `edgee`",

@@ -110,3 +110,28 @@ def test_it_reads_no_line_ahead() -> None:
 
     first = next(transactions(lines(), SCHEMAS, "x"))  # type: ignore[arg-type]
     assert (first.size, len(given)) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("type", "bare", "others"),
+    [
+        ("number", b"-1", [b'"-1"']),
+        ("unsigned?", b"7", [b'"7"']),
+        ("bool", b"true", [b'"true"', b'"1"']),
+        ("date", b"2024-05-31", [b'"2024-05-31"']),
+        ("timestamp", b"2024-05-31T12:30:00", [b'"2024-05-31 12:30:00"', b'"2024-05-31T14:30:00+02:00"']),
+        ("duration", b"1h30m", [b'"1h30m"', b'"01:30:00"']),
+        ("decimal(10,2)?", b"1.50", [b'"1.50"', b'"1.5"']),
+        ("uuid", b"123e4567-e89b-12d3-a456-426614174000", [b'"123e4567-e89b-12d3-a456-426614174000"']),
+        ("bytes", b"00ff", [b'"00ff"']),
+        ("bytes?", b'""', []),
+        ("number?", b"null", [b'""']),
+    ],
+)
+def test_a_value_of_any_type_may_be_quoted(type: str, bare: bytes, others: list[bytes]) -> None:
+    schemas = {"v": Schema("v", (Column("x", type),))}
+    ((run,),) = [one.runs for one in transactions([b"+v " + field + b"\n" for field in (bare, *others)], schemas, "x")]
+    assert run.rows == [run.rows[0]] * (1 + len(others))
+    for wrong in (b'"x\\n"', b'"\\q"', b'"\xff"', b'"1" 2'):
+        with pytest.raises(ChangeFileError):
+            list(transactions([b"+v " + wrong], schemas, "x"))
