@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lftj.errors import DataError
 from lftj.language.clause import Aggregate, BodyAtom, Clause, Var
+from lftj.program.put_heads import with_heads
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Column, Schema
@@ -32,21 +32,20 @@ def declared(
 ) -> State:
     """`state` with a stale head for each of `outputs`, by name and columns. `new` makes an empty relation.
 
-    Raises `DataError` if a name is taken.
+    Raises `DataError` if a name is taken (put_heads.py).
     """
     rule = max((clause.rule for clause in state.strata.clauses), default=0) + 1
     atoms = tuple(BodyAtom(name, (None,) * state.relations[name].arity) for name in reads)
-    clauses, made = [], {}
+    clauses = []
     for name, columns in outputs.items():
-        if name in state.relations:
-            raise DataError(
-                f"there is a relation `{name}` already: {state.relations[name].schema}",
-                why="an output of a circuit is a relation of its own",
-                remedy=f'give it another name: `outputs={{"...": "another_{name}"}}`',
-            )
         head = tuple(Var(column.name, column.type) for column in columns)
         aggregate = Aggregate(op, len(columns), "number")
         clauses.append(Clause(name, head, atoms, (), text=text, rule=rule, aggregate=aggregate))
-        made[name] = new(Schema(name, columns))
-    strata = state.strata.extended(clauses, (*state.strata.order, *outputs))
-    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale(outputs)
+    return with_heads(
+        state,
+        clauses,
+        [Schema(name, columns) for name, columns in outputs.items()],
+        new,
+        why="an output of a circuit is a relation of its own",
+        remedy=lambda name: f'give it another name: `outputs={{"...": "another_{name}"}}`',
+    )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from lftj.errors import DataError
 from lftj.language.clause import INTERNAL, Aggregate, BodyAtom, Clause, Value, Var
+from lftj.program.put_heads import with_heads
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Column, Schema
@@ -35,7 +36,8 @@ def counts_paths(clause: Clause) -> bool:
 def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredRelation]) -> State:
     """`state` with the paths of `edge` counted in `into`, both heads stale. `new` makes an empty relation.
 
-    Raises `DataError` if `edge` is no binary relation over nodes of one type, or `into` is no name that is free.
+    Raises `DataError` if `edge` is no binary relation over nodes of one type, or `into` is no name that is free
+    (put_heads.py).
     """
     nodes = state.relations[edge].schema
     if nodes.arity != 2 or nodes.types[0] != nodes.types[1]:
@@ -49,12 +51,6 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
             f"into={into!r} is no name of a relation",
             why="rules name the relation, so its name is ASCII letters, digits, `_` and `?`, and starts with no digit",
             remedy='give a name such as into="paths"',
-        )
-    if into in state.relations:
-        raise DataError(
-            f"there is a relation `{into}` already: {state.relations[into].schema}",
-            why="path counts make a relation of their own",
-            remedy="give another name, as in `into=`",
         )
     count = "count"
     while count in nodes.names:
@@ -82,9 +78,14 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
         rule=rule,
         aggregate=Aggregate(NUMBERS, 2, "number"),
     )
-    made = {
-        big_counts: new(Schema(big_counts, (place, *nodes.columns, part))),
-        into: new(Schema(into, (*nodes.columns, Column(count, "number")), functional=True)),
-    }
-    strata = state.strata.extended((counting, reading), (*state.strata.order, big_counts, into))
-    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale((big_counts,))
+    return with_heads(
+        state,
+        (counting, reading),
+        (
+            Schema(big_counts, (place, *nodes.columns, part)),
+            Schema(into, (*nodes.columns, Column(count, "number")), functional=True),
+        ),
+        new,
+        why="path counts make a relation of their own",
+        remedy=lambda _: "give another name, as in `into=`",
+    )

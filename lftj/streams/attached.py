@@ -324,12 +324,19 @@ def attach(
     made = circuit.changes_graph()
     reads, gives = _named("input", made.inputs, inputs), _named("output", made.outputs, outputs)
     relations = evaluator.state.relations
-    # A circuit of rules has every relation at both ends: those that are there are read, the others are given.
+    # A circuit of rules has every relation at both ends: those that are there are read, the others are given, and so is
+    # one that is named as what its output becomes.
     for name in made.inputs.keys() & made.outputs.keys():
         if name in relations and name not in (outputs or {}):
             del gives[name]
-        elif name not in relations and name not in (inputs or {}):
+        elif (name not in relations or gives[name] == name) and name not in (inputs or {}):
             del reads[name]
+    if made.outputs and not gives:
+        raise DataError(
+            f"the circuit `{circuit.name}` would give nothing",
+            why=f"what it could give are relations that are there, which it reads: {', '.join(made.outputs)}",
+            remedy=f'say what its outputs become, as in `outputs={{"{(name := list(made.outputs)[-1])}": "{name}"}}`',
+        )
     names = {relation: output for output, relation in gives.items()}
     for name, relation in reads.items():
         if relation not in relations:

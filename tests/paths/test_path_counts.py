@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -376,3 +377,23 @@ def test_too_many_pairs_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(CycleError, match="4 -> 1 -> 2 -> 3 -> 4"), db.transaction() as tx:
         tx.insert("edge", [(4, 1)])
     assert len(counts) == 6
+
+
+def test_the_name_can_be_used_again(tmp_path: Path) -> None:
+    db = lftj.Database(".decl e(a:number, b:number)  .decl f(a:number, b:number)", path=tmp_path / "paths.lftj")
+    db.load("e", [(1, 2), (2, 3)])
+    db.load("f", [(7, 8)])
+    db.path_counts("e", into="of")
+    db.rules("long(x, y) :- of(x, y, _), !e(x, y).  from(x) :- of(x, _, _).")
+    assert (list(db["long"]), list(db["from"])) == ([(1, 3)], [(1,), (2,)])
+    with db.transaction() as tx:
+        tx.remove_rules("of")
+    db.path_counts("f", into="of")
+    for _ in range(2):
+        assert (list(db["of"]), list(db["from"])) == ([(7, 8, 1)], [(7,)])
+        db.close()
+        db = lftj.Database(path=tmp_path / "paths.lftj")
+    with db.transaction() as tx:
+        tx.insert("f", [(8, 9)])
+    assert list(tx.delta["from"].inserted) == [(8,)]
+    db.close()
