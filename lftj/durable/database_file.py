@@ -67,6 +67,7 @@ class DatabaseFile:
     """What a database writes to its file. `seq`: the number of the last entry; `steps`: those of the program.
 
     `retain`: entries before the last checkpoint that are kept, with the changes of derived relations; None: all.
+    `tail`: the bytes of the log after the last checkpoint, and what steps count for.
     """
 
     def __init__(self, container: Container, symbols: SymbolTable, retain: int | None) -> None:
@@ -80,7 +81,7 @@ class DatabaseFile:
         self.traces = False  # whether checkpoints have what heads are followed by
         self._shortened: Shortened | None = None
         self._looked_at = 0  # how many steps there were when it was last looked for some to leave out
-        self._tail = 0
+        self.tail = 0
         self._page_bytes: int | None = None  # of the pages in the file, once somebody has asked
         self._retry = 0.0
         self._untaken: tuple[int, int] | None = None
@@ -145,14 +146,14 @@ class DatabaseFile:
             self.container.connection  # noqa: B018  (what waits is written by nobody once the file is closed)
             self._wait(Waiting(seq, now, entry, deltas or {}, symbols))
         elif not deltas and symbols == self.symbols_written:
-            self._tail += write_entry(self.container, seq, now, entry)
+            self.tail += write_entry(self.container, seq, now, entry)
         else:
             with self.container.failing("write to"):
                 self._write([Waiting(seq, now, entry, deltas or {}, symbols)])
         self.seq = seq
         if entry.steps:
             self.steps += entry.steps
-            self._tail += STEP * len(entry.steps)
+            self.tail += STEP * len(entry.steps)
         return seq
 
     def append_commit(
@@ -163,7 +164,7 @@ class DatabaseFile:
 
     def _write(self, entries: Sequence[Waiting]) -> None:
         with self.container.lock:  # of those who write, nobody sees another number of texts than the file has
-            self._tail += write_entries(self.container, self.symbols, entries, self.symbols_written)
+            self.tail += write_entries(self.container, self.symbols, entries, self.symbols_written)
             self.symbols_written = max(self.symbols_written, entries[-1].symbols)
 
     def take_back(self, seq: int, steps: int) -> None:
@@ -308,7 +309,7 @@ class DatabaseFile:
         if self.traces:
             supports, followed = supports_of(database), followed_of(database)
             moment = moment._replace(state=with_orders(moment.state), supports=supports, followed=followed)
-        return moment, self._tail
+        return moment, self.tail
 
     def _shorter(self, database: InFile, dropped: int) -> tuple[Step, ...]:
         """The steps of the program for a checkpoint with which entries as far as `dropped` go.
@@ -343,7 +344,7 @@ class DatabaseFile:
                 self.symbols_written = max(known, upto)
             named = write(self.container, self.segments, self.chunks, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
-            self._tail -= tail
+            self.tail -= tail
             self._drop_segments(named)
             self._page_bytes = None
 
@@ -373,9 +374,9 @@ class DatabaseFile:
     def due(self) -> bool:
         """Whether the log has grown so that a checkpoint is worth its while."""
         running = self._checkpointing
-        if self._tail <= TAIL or (running is not None and running.is_alive()):
+        if self.tail <= TAIL or (running is not None and running.is_alive()):
             return False
-        return time.monotonic() >= self._retry and self._tail > TAIL_PART * self._pages()
+        return time.monotonic() >= self._retry and self.tail > TAIL_PART * self._pages()
 
     def _pages(self) -> int:
         """The bytes of the pages in the file, as of the last checkpoint."""

@@ -14,7 +14,7 @@ from lftj import arguments
 from lftj.durable import ends, meta
 from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import SYNC, Container
-from lftj.durable.database_file import DatabaseFile
+from lftj.durable.database_file import STEP, DatabaseFile
 from lftj.durable.entry import LogEntry, netted
 from lftj.durable.followed import follow_again, follow_further
 from lftj.durable.hashes import damaged, hash_of, intact
@@ -40,11 +40,12 @@ _NO_HEADS: frozenset[str] = frozenset()
 
 
 class Row(NamedTuple):
-    """An entry as it is in the log."""
+    """An entry as it is in the log, with its bytes."""
 
     seq: int
     time: float
     entry: LogEntry
+    size: int
 
 
 def opened(
@@ -161,7 +162,7 @@ def rows_after(container: Container, seq: int, upto: int | None = None) -> Itera
                     remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
                 )
             seq = number
-            yield Row(number, time, LogEntry.decoded(intact(body, hash, "log", number, time)))
+            yield Row(number, time, LogEntry.decoded(intact(body, hash, "log", number, time)), len(body))
             if seq == upto:
                 return
 
@@ -190,6 +191,7 @@ def go_on(database: InFile, file: DatabaseFile) -> None:
             for name, change in entry.changes.items():
                 pending.setdefault(name, []).append(change)
         file.seq = row.seq
+        file.tail += row.size + STEP * len(entry.steps)
     ends.check(file.container, ends.LOG, file.seq)
     ends.check(file.container, ends.SYMBOLS, file.symbols_written)
     _apply(database, pending)

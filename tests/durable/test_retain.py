@@ -193,6 +193,25 @@ def test_names_of_types_are_kept_once(tmp_path: Path) -> None:
     assert checking.check(path) == []
 
 
+def test_what_a_crash_left_of_the_log_is_worth_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed again and again never made one: each counted from 0, and opening took ever longer."""
+    path = tmp_path / "shop.lftj"
+    monkeypatch.setattr(database_file, "TAIL", 2000)
+
+    def crash(db: lftj.Database) -> None:
+        if (checkpointing := db._file and db._file._checkpointing) is not None:
+            checkpointing.join()
+        lose(db)
+
+    for start in range(0, 40, 3):
+        committed(path, start, crash)
+    with opened(path) as db:
+        assert db._file is not None
+        assert db._file.checkpoint_seq > 20
+        assert len(db["edge"]) == 42
+    assert checking.check(path) == []
+
+
 def test_changes_of_rules_are_worth_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes some hundred bytes of the log, and as long to open as many rows."""
     monkeypatch.setattr(database_file, "TAIL", 1 << 18)
