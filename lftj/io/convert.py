@@ -152,6 +152,8 @@ def _filled(array: pa.Array, made: ValueType) -> pa.Array:
 
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if pa.types.is_decimal(array.type) and array.type.scale < 0:  # where Arrow asks for more digits than it has
+        return pa.Array.from_buffers(array.type, len(array), [None, array.buffers()[1]], offset=array.offset)
     if not made.in_dictionary:
         return array.fill_null(_any_value(array.type))
     there = pc.drop_null(array)

@@ -182,6 +182,20 @@ def test_columns_as_people_have_them(source: Any, type: str, value: Any) -> None
     assert all(v is None or v == value for (v,) in db["t"])
 
 
+@pytest.mark.parametrize(
+    "given", [pa.decimal256(76, -3), pa.decimal256(75, -2), pa.decimal256(76, 2), pa.decimal128(38, -3)], ids=str
+)
+def test_wide_decimals_with_nulls(given: pa.DataType) -> None:
+    """Arrow fills no null of a negative scale in the widest decimals."""
+    column = pa.array([None, Decimal(1000), None, Decimal(10**12)], given)
+    db = lftj.Database(".decl p(i:number, x:decimal(10,2)?)")
+    source = {"i": [0, 1, 2], "x": column[:3]}
+    db.load("p", pa.table(source))
+    assert list(db["p"]) == [(0, None), (1, Decimal("1000.00")), (2, None)]
+    with pytest.raises(lftj.DataError, match="does not fit into"):
+        db.load("p", pa.table({"i": [3, 4], "x": column[2:]}))
+
+
 def test_a_date64_with_a_time_of_day_is_no_date() -> None:
     db = lftj.Database(".decl t(x:date)")
     with pytest.raises(lftj.errors.DataError, match="has a time of day"):
