@@ -30,7 +30,8 @@ def zset(
     """Rows (an iterable of tuples, a frame, an Arrow table, ...) with their weights, 1 each if none are given.
 
     Rows given several times add up. `columns`: names and types; without it the types are those of the first row's
-    values: int, float or str. Raises `DataError` for rows of other shapes or types, and weights that are no int64.
+    values, none of which may be null. Raises `DataError` for rows of other shapes or types, and weights that are no
+    int64.
     """
     if columns is not None:
         mapping("columns", columns, "it is types by name", 'give `columns={"id": int, "name": str}`')
@@ -60,17 +61,28 @@ def _columns_of(rows: Any) -> dict[str, object]:
         import pyarrow as pa
 
         try:
-            types = pa.table(rows).schema
+            table = pa.table(rows)
         except pa.ArrowInvalid:  # a column
             raise _no_rows(rows) from None
-        return {field.name: of_arrow(field.type) or "symbol" for field in types}
+        untold = pa.null() if table.num_rows else None
+        return _told({field.name: None if field.type == untold else of_arrow(field.type) for field in table.schema})
     first = rows[0] if len(rows) else ()
     if isinstance(first, str | Mapping) or not hasattr(first, "__iter__"):
         raise _no_rows(rows)
-    found: dict[str, object] = {}
-    for i, value in enumerate(first.tolist() if hasattr(first, "tolist") else first):
-        found[f"c{i}"] = of_class(type(value)) or "symbol"
-    return found
+    values = first.tolist() if hasattr(first, "tolist") else first
+    return _told({f"c{i}": None if value is None else of_class(type(value)) for i, value in enumerate(values)})
+
+
+def _told(types: Mapping[str, str | None]) -> dict[str, object]:
+    """The types that were found; `DataError` if one cannot be told from null."""
+    if null := [name for name, type in types.items() if type is None]:
+        example = {name: "number?" if type is None else type or "symbol" for name, type in types.items()}
+        raise DataError(
+            f"the type of column `{null[0]}` of `zset` cannot be told from null",
+            why="without `columns=` types are those of the first row's values, or of the columns of a frame",
+            remedy=f"name the columns and their types, as in `columns={example}`",
+        )
+    return {name: type or "symbol" for name, type in types.items()}
 
 
 def _weights(weights: Sequence[int] | np.ndarray[Any, Any] | None, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:

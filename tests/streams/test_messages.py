@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lftj
@@ -274,6 +275,22 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
             "rows of zset(c0:number, c1:symbol) cannot be rows of bid(item:number, price:float)\n"
             "  why: the types of the columns differ, or their number\n"
             "  do: give rows of the stream's types; `columns=` of `zset` says what the values are"
+        ),
+    ),
+    "rows whose types null does not tell": (
+        lambda c, bid, item: streams.zset([(1, None), (2, 0.5)]),
+        (
+            "the type of column `c1` of `zset` cannot be told from null\n"
+            "  why: without `columns=` types are those of the first row's values, or of the columns of a frame\n"
+            "  do: name the columns and their types, as in `columns={'c0': 'number', 'c1': 'number?'}`"
+        ),
+    ),
+    "a frame with a column of nulls": (
+        lambda c, bid, item: streams.zset(pa.table({"at": pa.array([None]), "n": [1]})),
+        (
+            "the type of column `at` of `zset` cannot be told from null\n"
+            "  why: without `columns=` types are those of the first row's values, or of the columns of a frame\n"
+            "  do: name the columns and their types, as in `columns={'at': 'number?', 'n': 'number'}`"
         ),
     ),
     "weights of another number": (
