@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.range_checks import range_check
 from lftj.evaluate.rest_of_body import rest_of
 from lftj.evaluate.term_columns import TermColumns
 from lftj.evaluate.term_sets import ask_for_sets
@@ -106,6 +107,14 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
             where=where,
             why="the quotient has no value; nothing was changed",
             remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
+        )
+    if (asked := range_check(term, partial_in(clause))) is not None:
+        value = evaluator.decode(int(columns.codes(asked.term)[0]), asked.term.type)
+        return EvaluationError(
+            f"`{value}` is not from {asked.range}",
+            where=where,
+            why="a cast takes what its type holds; nothing was changed",
+            remedy="cast to a type that holds it, or exclude such rows",
         )
     shown = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
     if term.op in CHECKED:

@@ -243,3 +243,23 @@ def test_an_error_of_a_commit_names_the_view(tmp_path: Path) -> None:
             tx.insert("t", [(2, 6, 0)])
         assert str(raised.value).startswith("view `share`: in `share(id, ")
         assert list(db["share"]) == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("cast(x as utinyint)", "`256` is not from 0 to 255"),
+        ("cast(-x as uinteger)", "`-256` is not from 0 to 4294967295"),
+        ("cast(-x as ubigint)", f"`-256` is not from 0 to {MOST}"),
+        ("cast(u as bigint)", f"`18446744073709551614` is not from 0 to {MOST}"),
+        (f"x + {MOST}", f"`256 + {MOST}` does not fit into 64 bits"),
+        (f"-x - {MOST}", f"`-256 + -{MOST}` does not fit into 64 bits"),
+    ],
+)
+def test_casts_are_told_as_casts(value: str, said: str) -> None:
+    """They are sums that leave 64 bits outside of their ranges, and were told as these."""
+    db = lftj.Database()
+    db.sql("create table t (x bigint, u ubigint); insert into t values (256, 18446744073709551614)")
+    with pytest.raises(EvaluationError) as caught:
+        db.sql(f"select {value} as y from t")
+    assert said in str(caught.value).splitlines()[0]
