@@ -21,6 +21,7 @@ from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.settings import by_name
 from lftj.errors import Diagnostic, Error, ProgramError, Span, frames_of_users
 from lftj.io.json_text import json_values
+from lftj.language.diagnostics import counted
 from lftj.results.tabular import apart
 from lftj.streams.circuit import Circuit
 from lftj.streams.weighted import WEIGHT, WeightedRows
@@ -52,6 +53,9 @@ def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, st
                 _print(name, delta)
             sys.stdout.flush()
     finally:
+        for column, count in circuit.late.items():
+            if count:
+                say(f"lftj: {counted(count, 'row')} came below the watermark of `{column}` and changed nothing")
         if stats:
             say(f"{steps:,} steps\n{circuit.explain()}")
     return Code.DONE

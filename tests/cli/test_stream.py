@@ -99,3 +99,17 @@ def test_names_of_a_line_are_kept_apart_from_columns(shell: Shell) -> None:
     shell.write({"c.py": f"from lftj import streams\ncircuit = streams.Circuit()\n{made}", "rows.jsonl": row})
     found = shell("stream", "c.py", "--input", "row=rows.jsonl")
     assert found.out == '{"__output": "out", "___weight": 1, "_weight": 3, "__weight": 4, "_output": "x"}\n'
+
+
+def test_rows_that_came_too_late_are_told(shell: Shell) -> None:
+    """They left no trace."""
+    shell.write(
+        {
+            "c.py": 'from lftj import streams\ncircuit = streams.Circuit("c")\n'
+            'bid = circuit.input("bid", n=int, t=int)\ncircuit.output("out", bid.watermark("t", 5))\n',
+            "bid.ndjson": "".join(f'{{"n": {n}, "t": {t}}}\n' for n, t in enumerate((10, 20, 14, 15, 30, 24, 25))),
+        }
+    )
+    done = shell("stream", "c.py", "--input", "bid=bid.ndjson", "--rows", "1")
+    assert (done.code, done.out.count("\n")) == (0, 5)
+    assert done.err == "lftj: 2 rows came below the watermark of `bid.t` and changed nothing\n"
