@@ -97,6 +97,11 @@ def count(name: str, value: object, of: str) -> int | None:
     return value.__index__()
 
 
+def cores() -> int:
+    """The cores that this process may use: how many threads or processes work where the call leaves it open."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def size(value: object) -> int | None:
     """A memory limit in bytes: a number, or a text as the command line takes it; None for none."""
     if value is None:

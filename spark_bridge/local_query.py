@@ -23,6 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lftj import arguments
 from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError, StateError
 from spark_bridge.driver import Partitioned
@@ -57,7 +58,7 @@ class LocalQuery(PartitionedQuery):
         `processes` (default: as many as there are cores). The other options are those of `SparkQuery.create`.
         `PlanError` names what cannot be partitioned, or does not fit, before anything runs.
         """
-        count = _checked(cores() if processes is None else processes)
+        count = _checked(arguments.cores() if processes is None else processes)
         executor = Processes(count)
         temporary = Path(tempfile.mkdtemp(prefix="lftj-query-")) if checkpoint is None else None
         try:
@@ -84,7 +85,7 @@ class LocalQuery(PartitionedQuery):
 
         `processes`: so many at most (default: as many as there are cores); each takes several partitions if it must.
         """
-        executor = Processes(_checked(cores() if processes is None else processes))
+        executor = Processes(_checked(arguments.cores() if processes is None else processes))
         return cls(executor, Partitioned.open(executor, checkpoint))
 
     @property
@@ -119,11 +120,6 @@ class LocalQuery(PartitionedQuery):
     def close(self) -> None:
         """End the processes. A checkpoint that was named stays."""
         self._end()
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _checked(processes: int) -> int:

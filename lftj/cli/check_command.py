@@ -10,6 +10,7 @@ from lftj.cli.outcome import Code, UsageError, painted, rendered, say, worded
 from lftj.cli.program_file import checked, is_sql
 from lftj.cli.sql_report import check_report
 from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.values.faults import counted
 
 
 def check_all(paths: Sequence[str], *, as_json: bool, evaluate: bool = False) -> int:
@@ -41,8 +42,8 @@ def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
         print(painted(worded("\n\n".join(diagnostic.render() for diagnostic in found)), sys.stdout))
     errors = sum(diagnostic.severity == "error" for diagnostic in found)
     if not as_json:
-        read = _counted(len(programs) - unread, "program")
-        said = [_counted(n, word) for n, word in ((errors, "error"), (len(found) - errors, "warning")) if n]
+        read = counted(len(programs) - unread, "program")
+        said = [counted(n, word) for n, word in ((errors, "error"), (len(found) - errors, "warning")) if n]
         say(f"lftj: {read} checked, {', '.join(said) or 'no findings'}")
     return Code.USAGE if unread else Code.PROGRAM if errors else Code.DONE
 
@@ -69,7 +70,3 @@ def _place(span: Span) -> dict[str, Any]:
         "end_column": span.end_column,
         "source_line": span.line_text,
     }
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -23,9 +23,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from lftj import __version__
+from lftj import __version__, arguments
 from lftj.cli.outcome import Code
-from lftj.cli.settings import cores
 from scantree._cache import cache_root
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -214,7 +213,7 @@ def _kernels(root: Path) -> Iterator[PartReport]:
 
 
 def _machine() -> Iterator[PartReport]:
-    yield PartReport("CPU", OK, f"{_cpu()}, {os.cpu_count()} cores, {cores()} of them for this process")
+    yield PartReport("CPU", OK, f"{_cpu()}, {os.cpu_count()} cores, {arguments.cores()} of them for this process")
     yield PartReport("threads", OK, "1, unless --threads or `Database(threads=N)` asks for more")
     memory = _memory()
     if memory is None:

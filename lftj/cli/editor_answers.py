@@ -16,6 +16,7 @@ from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VAR
 from lftj.language.occurrences import AGGREGATE, RELATION, TYPE, VARIABLE, Occurrence
 from lftj.language.text import head_source
 from lftj.language.types import BASE_TYPES
+from lftj.values.faults import counted
 
 DIRECTIVES = {
     ".decl": "Declares a relation, "
@@ -72,7 +73,7 @@ def _relation(analysis: Analysis, name: Occurrence, folders: Iterable[Path]) -> 
     if defined and (comment := analysis.comment_on(defined[0])):
         lines.append(comment)
     counts = [(facts, "fact"), (len(rules) - facts, "rule")]
-    said = ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
+    said = ", ".join(counted(number, word) for number, word in counts if number)
     lines += [said] if said else []
     return "\n\n".join(lines + list(_input_files(analysis, name.name, list(folders))))
 

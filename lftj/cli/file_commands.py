@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError, say
+from lftj.values.faults import counted
 
 if TYPE_CHECKING:
     from lftj.cli.settings import Settings
@@ -70,8 +71,8 @@ def check_files(paths: Sequence[str], *, as_json: bool, evaluate: bool) -> int:
     else:
         for path, found in findings:
             print(f"{path}: {'error' if found.lost else 'warning'}: {found.what}\n  do: {found.remedy}")
-        files = "1 database" if len(paths) == 1 else f"{len(paths)} databases"
-        say(f"lftj: {files} checked, {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
+        number = counted(len(findings), "finding") if findings else "no findings"
+        say(f"lftj: {counted(len(paths), 'database')} checked, {number}")
     return Code.DATA if findings else Code.DONE
 
 

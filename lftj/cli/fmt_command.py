@@ -18,6 +18,7 @@ from lftj.cli.outcome import Code, UsageError, rendered, say
 from lftj.cli.program_file import STDIN, is_sql, read_program
 from lftj.errors import DataError, ProgramError
 from lftj.language.formatting import formatted
+from lftj.values.faults import counted
 
 
 def format_programs(programs: Sequence[str], *, check: bool, diff: bool) -> int:
@@ -36,7 +37,7 @@ def format_programs(programs: Sequence[str], *, check: bool, diff: bool) -> int:
         changed = sum(changes for _, changes in codes)
         others = sum(code == Code.DONE and not changes for code, changes in codes)
         verb = "would be reformatted" if check else "reformatted"
-        say(f"lftj: {_files(changed)} {verb}, {_files(others)} left unchanged")
+        say(f"lftj: {counted(changed, 'file')} {verb}, {counted(others, 'file')} left unchanged")
     if check or diff:
         codes += [(Code.PROGRAM, False)] * any(changes for _, changes in codes)
     return max(code for code, _ in codes)
@@ -87,7 +88,3 @@ def _write(path: Path, text: str) -> None:
         beside.unlink(missing_ok=True)
         why = error.strerror or str(error)
         raise DataError("the program cannot be written", where=str(path), why=why, remedy="check permissions") from None
-
-
-def _files(number: int) -> str:
-    return f"{number} file" if number == 1 else f"{number} files"

@@ -86,13 +86,8 @@ def by_name(
     return found
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _threads(text: str) -> int:
-    there = cores()
+    there = arguments.cores()
     if text == "auto":
         return there
     if not text.isascii() or not text.isdigit() or int(text) < 1:

@@ -21,10 +21,10 @@ from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.settings import by_name
 from lftj.errors import Diagnostic, Error, ProgramError, Span, frames_of_users
 from lftj.io.json_text import json_values
-from lftj.language.diagnostics import counted
 from lftj.results.tabular import apart
 from lftj.streams.circuit import Circuit
 from lftj.streams.weighted import WEIGHT, WeightedRows
+from lftj.values.faults import counted
 from lftj.values.type_table import type_of
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lftj.language.clause import BodyAtom, Clause, Compare, Parameter, Term, Value, Var, replaced, variables_of
+from lftj.language.clause import BodyAtom, Clause, Compare, Parameter, Term, Value, Var, names_of, replaced
 from lftj.program.text_split import split_text
 from lftj.store.stored import StoredRelation
 
@@ -86,7 +86,7 @@ def reading_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> Colum
     compared, defined = _conditions(clause)
     terms = (*clause.head_args, *defined.values(), *(side for c in compared for side in (c.left, c.right)))
     joined = [name for atom in clause.atoms for name in _places(atom)]
-    read = {v.name for term in terms for v in variables_of(term)} | {v for v in joined if joined.count(v) > 1}
+    read = names_of(*terms) | {v for v in joined if joined.count(v) > 1}
     base, waiting = _part(first, read, compared)
     bound, lookups = set(base.columns), list[RowLookup]()
     small = UNDECLARED * len(relations[base.relation])
@@ -137,7 +137,7 @@ def _ready(compared: Sequence[Compare], bound: set[str]) -> tuple[list[Compare],
     """(those that compare what is bound, the others)."""
     now, later = list[Compare](), list[Compare]()
     for compare in compared:
-        names = {v.name for side in (compare.left, compare.right) for v in variables_of(side)}
+        names = names_of(compare.left, compare.right)
         (now if names <= bound else later).append(compare)
     return now, later
 
@@ -151,7 +151,7 @@ def _conditions(clause: Clause) -> tuple[list[Compare], dict[str, Term]]:
         sides = replaced(compare.left, defined), replaced(compare.right, defined)
         for one, other in (sides, sides[::-1]):
             free = isinstance(one, Var) and one.name not in bound and "?" not in (one.type[-1:], other.type[-1:])
-            if compare.op == "=" and free and {v.name for v in variables_of(other)} <= bound:
+            if compare.op == "=" and free and names_of(other) <= bound:
                 assert isinstance(one, Var)
                 defined[one.name] = other
                 break

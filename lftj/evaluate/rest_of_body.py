@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, names_of
 from lftj.language.functors import TEXT_TESTS
 from lftj.plan.partial_functions import UNDEFINED, term_of_test
 
@@ -23,9 +23,9 @@ def rest_of(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
     rest = without_terms(clause, without)
     if rest is None:
         return None
-    scopes = [_names(*atom.args) for atom in (*rest.atoms, *rest.negated)]
-    scopes += [_names(c.left, c.right) for c in rest.compares]
-    scopes += [_names(*without)]
+    scopes = [names_of(*atom.args) for atom in (*rest.atoms, *rest.negated)]
+    scopes += [names_of(c.left, c.right) for c in rest.compares]
+    scopes += [names_of(*without)]
     connected, grew = scopes[-1], True
     while grew:
         grown = connected.union(*(s for s in scopes if s & connected))
@@ -40,7 +40,7 @@ def without_terms(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
     None if the terms need each other. Its head is left to the caller.
     """
     rest = _leaving_out(clause, without)
-    if not _names(*without) <= bound_in(rest).keys():
+    if not names_of(*without) <= bound_in(rest).keys():
         return None
     return replace(rest, compares=(*rest.compares, *map(_no_value, without)))
 
@@ -53,9 +53,9 @@ def relaxed(clause: Clause, without: Collection[Apply], undecided: Collection[Ap
     """
     rest = _leaving_out(clause, {*without, *undecided})
     bound = bound_in(rest).keys()
-    compares = (*rest.compares, *(_no_value(term) for term in without if _names(term) <= bound))
-    scopes = [_names(*atom.args) for atom in rest.atoms]
-    scopes += [_names(c.left, c.right) for c in compares if c.op in ("=", UNDEFINED)]
+    compares = (*rest.compares, *(_no_value(term) for term in without if names_of(term) <= bound))
+    scopes = [names_of(*atom.args) for atom in rest.atoms]
+    scopes += [names_of(c.left, c.right) for c in compares if c.op in ("=", UNDEFINED)]
     parts: list[set[str]] = []
     for scope in filter(None, scopes):
         apart = [part for part in parts if part.isdisjoint(scope)]
@@ -64,9 +64,9 @@ def relaxed(clause: Clause, without: Collection[Apply], undecided: Collection[Ap
         replace(
             rest,
             head_args=(),
-            atoms=tuple(atom for atom in rest.atoms if _names(*atom.args) <= part),
-            negated=tuple(atom for atom in rest.negated if _names(*atom.args) <= part),
-            compares=tuple(c for c in compares if _names(c.left, c.right) <= part),
+            atoms=tuple(atom for atom in rest.atoms if names_of(*atom.args) <= part),
+            negated=tuple(atom for atom in rest.negated if names_of(*atom.args) <= part),
+            compares=tuple(c for c in compares if names_of(c.left, c.right) <= part),
         )
         for part in parts or [set()]
     ]
@@ -95,7 +95,7 @@ def bound_in(clause: Clause) -> dict[str, Var]:
         grew = False
         for c in clause.compares:
             for side, other in ((c.left, c.right), (c.right, c.left)):
-                known = c.op == "=" and names >= _names(other)
+                known = c.op == "=" and names >= names_of(other)
                 if known and isinstance(side, Var) and side.name not in names:
                     names.add(side.name)
                     grew = True
@@ -107,8 +107,8 @@ def _leaving_out(clause: Clause, terms: Collection[Apply]) -> Clause:
     left_out = set(terms)
     compares = [c for c in clause.compares if left_out.isdisjoint(terms_of(c))]
     bound = bound_in(replace(clause, compares=tuple(compares))).keys()
-    compares = [c for c in compares if _names(c.left, c.right) <= bound]
-    negated = tuple(atom for atom in clause.negated if _names(*atom.args) <= bound)
+    compares = [c for c in compares if names_of(c.left, c.right) <= bound]
+    negated = tuple(atom for atom in clause.negated if names_of(*atom.args) <= bound)
     # Rule 0: what is asked for the rule (key orders) names variables that may be missing here.
     return replace(clause, compares=tuple(compares), negated=negated, aggregate=None, rule=0)
 
@@ -119,7 +119,3 @@ def _no_value(term: Apply) -> Compare:
         # As an equation it may bind the divisor, and the rest is found by a lookup.
         return Compare("=", term.args[1], Value(0, term.args[1].type))
     return Compare(UNDEFINED, term, term)
-
-
-def _names(*terms: Term | None) -> set[str]:
-    return {v.name for term in terms for v in variables_of(term)}

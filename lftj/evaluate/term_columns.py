@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lftj.evaluate import column_functions, text_arrays
 from lftj.join.dense_groups import Places
-from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, variables_of
+from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, names_of
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
 from lftj.plan.partial_functions import UNDEFINED, term_of_test
@@ -143,7 +143,7 @@ class TermColumns:
 
     def _once_for_each(self, term: Apply) -> Rows | None:
         """The codes of a term of one variable, computed once for each of its values; None if these are many."""
-        names = {var.name for var in variables_of(term)}
+        names = names_of(term)
         if len(names) != 1:
             return None
         column = self.columns[min(names)]

@@ -33,7 +33,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.rest_of_body import bound_in, without_terms
 from lftj.evaluate.term_sets import ask_for_sets
 from lftj.evaluate.undefined_atoms import name_of, relation_of
-from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, variables_of
+from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, names_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.language.null import not_null
 from lftj.plan.partial_functions import partial_of
@@ -275,7 +275,7 @@ def _answered(clause: Clause, results: list[BodyAtom], unknown: set[str]) -> lis
         before = len(unknown)
         for c in clause.compares:
             for side, other in ((c.left, c.right), (c.right, c.left)):
-                if c.op == "=" and isinstance(side, Var) and unknown & {v.name for v in variables_of(other)}:
+                if c.op == "=" and isinstance(side, Var) and unknown & names_of(other):
                     unknown |= {side.name} - bound.keys()
         for atom in open_results:
             if _group(atom) & unknown and isinstance(value := atom.args[-1], Var):

@@ -43,6 +43,7 @@ from lftj.io.rejects import BadRowsError, Rejects
 from lftj.io.sources import read
 from lftj.io.staging import Loaded
 from lftj.maintain.refused_calls import replaced
+from lftj.maintain.report import amount
 from lftj.progress import Progress
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch
 from lftj.store.copies import with_copies
@@ -78,9 +79,7 @@ class ChangeReport:
     offset: int
 
     def __str__(self) -> str:
-        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        commits = "1 commit" if self.commits == 1 else f"{self.commits:,} commits"
-        return f"{rows} in {commits}; go on with start={self.offset}"
+        return f"{amount(self.rows, 'row')} in {amount(self.commits, 'commit')}; go on with start={self.offset}"
 
 
 class FeedRows(NamedTuple):
@@ -136,7 +135,6 @@ class Committing(Protocol):
     @property
     def transaction(self) -> Callable[[], AbstractContextManager[Any]]:
         """A transaction."""
-        ...
 
 
 class FeedReader:

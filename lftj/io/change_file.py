@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from lftj.errors import DataError, Diagnostic, Span
 from lftj.io.fields import text_value
-from lftj.language.diagnostics import counted, did_you_mean
+from lftj.language.diagnostics import did_you_mean
 from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, symbol_text, symbol_value
-from lftj.values.faults import Fault, not_utf8, shown
+from lftj.values.faults import Fault, counted, not_utf8, shown
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of
 from lftj.values.value_type import Misfit

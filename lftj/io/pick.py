@@ -17,7 +17,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from lftj.errors import DataError
-from lftj.values.faults import with_article
+from lftj.values.faults import counted, with_article
 from lftj.values.schema import Schema
 
 Columns = Mapping[str, int | str]
@@ -137,7 +137,7 @@ def _picked(wanted: int | str, name: str, names: Sequence[str] | None, width: in
         if 0 <= wanted < width:
             return wanted
         raise ColumnsError(
-            f"columns= asks for position {wanted} as `{name}`, but the source has {_count(width)}",
+            f"columns= asks for position {wanted} as `{name}`, but the source has {counted(width, 'column')}",
             where=source,
             why="positions count the columns of the source from 0",
             remedy=f"give a position from 0 to {width - 1}",
@@ -169,7 +169,7 @@ def _wrong_width(schema: Schema, names: Sequence[str] | None, width: int, source
         remedy = f"pick the columns: {_example(schema, range(schema.arity))}"
     shown = f" ({listed(names)})" if names else ""
     return ColumnsError(
-        f"the source has {_count(width)}{shown}, {schema} takes {schema.arity}",
+        f"the source has {counted(width, 'column')}{shown}, {schema} takes {schema.arity}",
         where=source,
         why="columns are matched by position where the names differ, so there must be as many",
         remedy=remedy,
@@ -189,7 +189,3 @@ def listed(names: Sequence[str]) -> str:
     """The first of some names, each in backquotes."""
     text = ", ".join(f"`{name}`" for name in names[:NAMES_SHOWN])
     return text if len(names) <= NAMES_SHOWN else f"{text}, ... ({len(names)} in all)"
-
-
-def _count(width: int) -> str:
-    return "1 column" if width == 1 else f"{width} columns"

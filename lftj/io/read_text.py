@@ -41,7 +41,7 @@ from lftj.io.read_ahead import LetGo, in_blocks
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values import faults
-from lftj.values.faults import Fault, shown
+from lftj.values.faults import Fault, counted, shown
 from lftj.values.schema import Schema
 from lftj.values.symbols import stage
 from lftj.values.type_table import family_of, in_dictionary, is_nullable
@@ -141,9 +141,8 @@ def laid_out(file: File, staging: Staging, options: ReadOptions) -> TextLayout |
     if columns is None and (len(widths) > 1 or first == [""] or peeked[0].fields is None):
         return TextLayout(delimiter, quoting, False, relation.arity, list(range(relation.arity)))
     if columns is None and len(first) < relation.arity:
-        fields = "1 field" if len(first) == 1 else f"{len(first)} fields"
         raise ColumnsError(
-            f"the lines have {fields}, {relation} takes {relation.arity}",
+            f"the lines have {counted(len(first), 'field')}, {relation} takes {relation.arity}",
             where=f"{file.name}:1",
             why=f"the delimiter is {file.delimiter!r}, the first line {shown(_decoded(peeked[0].text))}",
             remedy="give the right delimiter= or declare fewer columns",
@@ -366,7 +365,7 @@ def _read_carefully(file: File, layout: TextLayout, staging: Staging) -> None:
 
 def _shape_finding(record: Record, layout: TextLayout) -> Finding:
     text = _decoded(record.text)
-    due = "1 field is" if layout.width == 1 else f"{layout.width} fields are"
+    due = f"{counted(layout.width, 'field')} {'is' if layout.width == 1 else 'are'}"
     if record.fields is None:
         text = text.splitlines()[0]  # the rest of the file is inside the quote
         fault = Fault(
@@ -379,9 +378,8 @@ def _shape_finding(record: Record, layout: TextLayout) -> Finding:
             text, "the line", Fault(f"is blank where {due} due", "a blank line is not a row", "delete the line")
         )
     else:
-        found = "1 field" if len(record.fields) == 1 else f"{len(record.fields)} fields"
         why = f"the delimiter is {layout.delimiter.decode()!r}"
-        fault = Fault(f"has {found} where {due} due", why, "correct the line")
+        fault = Fault(f"has {counted(len(record.fields), 'field')} where {due} due", why, "correct the line")
     return Finding(text, shown(text), fault)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.errors import DataError
+from lftj.values.faults import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +85,7 @@ class Rejects:
     def __repr__(self) -> str:
         if not self._rejects:
             return "no bad rows"
-        lines = [counted(len(self))] + [f"  {reject}" for reject in self._rejects[:SHOWN_IN_REPR]]
+        lines = [counted(len(self), "bad row")] + [f"  {reject}" for reject in self._rejects[:SHOWN_IN_REPR]]
         if len(self) > SHOWN_IN_REPR:
             lines.append(f"  ... and {len(self) - SHOWN_IN_REPR} more")
         return "\n".join(lines)
@@ -99,7 +100,7 @@ class BadRowsError(DataError):
     def __init__(self, rejects: Rejects, count: int, *, apart: bool = True) -> None:
         self.rejects, self.count = rejects, count
         first = rejects[0]
-        opening = f"{counted(count)}: " if count == 1 else f"{counted(count)}; the first: "
+        opening = f"{counted(count, 'bad row')}: " if count == 1 else f"{counted(count, 'bad row')}; the first: "
         remedy = first.remedy + (', or keep the good rows with on_error="quarantine"' if apart else "")
         super().__init__(opening + first.reason, where=first.where, why=first.why, remedy=remedy)
 
@@ -110,8 +111,3 @@ class BadRowsError(DataError):
             moved.append(replace(reject, source=source, line=reject.line + rows))
         self.rejects = moved
         self.placed(moved[0].where)
-
-
-def counted(count: int) -> str:
-    """The count of bad rows in words."""
-    return "1 bad row" if count == 1 else f"{count} bad rows"

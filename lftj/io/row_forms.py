@@ -22,7 +22,7 @@ from typing import Any
 from lftj.io.convert import list_part
 from lftj.io.pick import Columns
 from lftj.io.staging import ColumnPart, Finding, Staging
-from lftj.values.faults import Fault, shown, with_article
+from lftj.values.faults import Fault, counted, shown, with_article
 from lftj.values.gate import NamedRow
 
 Turned = Sequence[Sequence[Any]]
@@ -129,9 +129,8 @@ class _Positional(_Form):
             return Fault("is not a row", f"it is of type {type(row).__name__}", remedy)
         if len(row) == self._width:
             return None
-        values = "1 value" if len(row) == 1 else f"{len(row)} values"
         return Fault(
-            f"has {values} where {self._width} are due",
+            f"has {counted(len(row), 'value')} where {self._width} are due",
             f"`{self._relation}` takes rows of {self._width}",
             "give every row all its values",
         )

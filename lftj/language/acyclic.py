@@ -39,6 +39,7 @@ from lftj.language.clause import (
     Term,
     Value,
     Var,
+    names_of,
     owner,
     variables_of,
 )
@@ -257,7 +258,7 @@ class _Component:
         if (any_key := next((a for a in looked_up if None in a.args[:-1]), None)) is not None:
             self._any_key(clause, any_key)
             return []
-        wanted = {v.name for term in keys for v in variables_of(term)}
+        wanted = names_of(*keys)
         wanted |= {arg.name for a in looked_up for arg in a.args[:-1] if isinstance(arg, Var)}
         made: list[Clause] = []
         if not wanted <= bodies[0][1]:
@@ -274,7 +275,7 @@ class _Component:
         every = {v.name: v for v in clause.variables() if v.name in bound}
         if clause.aggregate is None:  # no bindings are counted
             rest = [c for variant in variants for c in variant.compares if c not in pushed]
-            needed = wanted | {v.name for term in clause.head_args for v in variables_of(term)}
+            needed = wanted | names_of(*clause.head_args)
             needed |= {v.name for c in rest for side in (c.left, c.right) for v in variables_of(side)}
             every = {name: v for name, v in every.items() if name in needed}
         columns = (*every.values(), *computed.values()) or (Value(0, NUMBER),)
@@ -418,7 +419,7 @@ def _bound(atoms: Sequence[BodyAtom], compares: Sequence[Compare]) -> tuple[set[
         for c in compares:
             if c in pushed or _may_fail(c):
                 continue
-            left, right = ({v.name for v in variables_of(side)} for side in (c.left, c.right))
+            left, right = (names_of(side) for side in (c.left, c.right))
             if left | right <= bound:
                 pushed.append(c)
                 grew = True

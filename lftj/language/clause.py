@@ -26,13 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
-from lftj.language.notation import (
-    ATOMIC_LEVEL,
-    comparison_text,
-    functor_text,
-    literal_level,
-    literal_text,
-)
+from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, literal_level, literal_text
 from lftj.values.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -140,6 +134,11 @@ def variables_of(term: Term | None) -> Iterator[Var]:
     elif isinstance(term, Apply):
         for arg in term.args:
             yield from variables_of(arg)
+
+
+def names_of(*terms: Term | None) -> set[str]:
+    """The names of all variables of some terms."""
+    return {var.name for term in terms for var in variables_of(term)}
 
 
 def replaced(term: Term, by: Mapping[str, Term]) -> Term:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.values.faults import counted
 
 
 class Findings:
@@ -87,8 +88,3 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> str:
 def given(number: int) -> str:
     """`1 argument is given`, `2 arguments are given`."""
     return f"{counted(number, 'argument')} {'is' if number == 1 else 'are'} given"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 column`, `2 columns`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

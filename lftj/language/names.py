@@ -18,13 +18,14 @@ from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL
-from lftj.language.diagnostics import Findings, counted, did_you_mean, given
+from lftj.language.diagnostics import Findings, did_you_mean, given
 from lftj.language.first_rows import FIRST
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
 from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.visitors import literals_of, nodes, terms_of
 from lftj.language.window_functions import WINDOW
+from lftj.values.faults import counted
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, type_of
 

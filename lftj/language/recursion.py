@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lftj.errors import Span
 from lftj.language import ast
-from lftj.language.clause import INTERNAL, Apply, Clause, Term, Var, variables_of
+from lftj.language.clause import INTERNAL, Apply, Clause, Term, Var, names_of
 from lftj.language.cycles import shown
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import FUNCTORS, TEXT_TESTS
@@ -77,12 +77,12 @@ def warn_of_products(recursive: Iterable[tuple[str, ...]], clauses: Sequence[Cla
         others = [atom for atom in clause.atoms if atom.predicate not in component]
         if clause.best or clause.head.startswith(INTERNAL) or not own or not others:
             continue
-        ways = {v.name for atom in own for arg in atom.args for v in variables_of(arg)}
-        ways &= {v.name for atom in others for arg in atom.args for v in variables_of(arg)}
+        ways = names_of(*(arg for atom in own for arg in atom.args))
+        ways &= names_of(*(arg for atom in others for arg in atom.args))
         defined = {c.left.name: c.right for c in clause.compares if c.op == "=" and isinstance(c.left, Var)}
         terms = [defined.get(term.name, term) if isinstance(term, Var) else term for term in clause.head_args]
-        products = [term for term in terms if isinstance(term, Apply) and term.op == "*" and len(_named(term)) > 1]
-        dropped = sorted(ways - _named(*clause.head_args))
+        products = [term for term in terms if isinstance(term, Apply) and term.op == "*" and len(names_of(term)) > 1]
+        dropped = sorted(ways - names_of(*clause.head_args))
         if products and dropped:
             findings.warning(
                 f"`{clause.head}` holds the product `{products[0]}`, and not `{dropped[0]}`, by which its ways differ",
@@ -92,10 +92,6 @@ def warn_of_products(recursive: Iterable[tuple[str, ...]], clauses: Sequence[Cla
                 f"`{clause.head}[...] = sum ... : {{ ... }}`",
                 predicate=clause.head,
             )
-
-
-def _named(*terms: Term) -> set[str]:
-    return {v.name for term in terms for v in variables_of(term)}
 
 
 def refuse_untyped(recursive: Iterable[tuple[str, ...]], names: Names, findings: Findings) -> None:

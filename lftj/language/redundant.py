@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lftj.language.clause import INTERNAL, BodyAtom, Clause, Plain, Term, Var, variables_of
+from lftj.language.clause import INTERNAL, BodyAtom, Clause, Plain, Term, Var, names_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.values.schema import Schema
 from lftj.values.type_table import is_nullable
@@ -172,7 +172,7 @@ def _used(clause: Clause, atom: BodyAtom) -> set[str]:
     terms: list[Term | None] = [*clause.head_args]
     terms += [arg for other in (*clause.atoms, *clause.negated) if other is not atom for arg in other.args]
     terms += [term for compare in clause.compares for term in (compare.left, compare.right)]
-    return {variable.name for term in terms for variable in variables_of(term)}
+    return names_of(*terms)
 
 
 def _apart(arg: Plain | None) -> Plain | None:

@@ -23,10 +23,11 @@ from typing import NoReturn, SupportsIndex
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.diagnostics import counted, given
+from lftj.language.diagnostics import given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.text import literal_source, term_source
 from lftj.language.types import DECIMAL, FLOAT, NUMBER, NUMERIC, SYMBOL, of_class
+from lftj.values.faults import counted
 from lftj.values.type_table import family_of, type_of
 from lftj.values.value_type import Misfit
 

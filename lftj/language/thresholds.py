@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from lftj.language.clause import INTERNAL, Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import INTERNAL, Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var, names_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 
 # The first word of the mark of such clauses (`Aggregate.op`).
@@ -151,7 +151,7 @@ class _Folding:
         local: list[list[Compare]] = [[] for _ in base]
         bounds: list[list[tuple[Var, ThresholdBound]]] = [[] for _ in base]
         for compare in self.clause.compares:
-            used = _names(compare.left, compare.right)
+            used = names_of(compare.left, compare.right)
             home = next((i for i, own in enumerate(names) if used and used <= own), None)
             if home is not None:
                 local[home].append(compare)
@@ -197,25 +197,25 @@ class _Folding:
             return False
         own = _names_of(base[0])
         operand = None if clause.aggregate.op == "count" else clause.head_args[-1]
-        if operand is not None and not _names(operand) <= own:
+        if operand is not None and not names_of(operand) <= own:
             return False
         self.inner |= {name, plain}
         self.inner |= {found for found in (f"{plain}{GROUPS}",) if found in self.by_head}
         compares = list(clause.compares)
         if not given:
-            if any(not _names(c.left, c.right) <= own for c in compares):
+            if any(not names_of(c.left, c.right) <= own for c in compares):
                 return False
             self.totals.append(SumOf(result.name, RowSource(base[0], tuple(compares)), operand))
             return True
         outer, bound = clause.head_args[0], given[0]
         if not isinstance(outer, Var) or not isinstance(bound, Var) or outer.name in own:
             return False
-        apart = [c for c in compares if outer.name in _names(c.left, c.right)]
+        apart = [c for c in compares if outer.name in names_of(c.left, c.right)]
         if len(apart) != 1:
             return False
         compares.remove(apart[0])
         ordered = _ordered(apart[0], outer)
-        if ordered is None or ordered[0].name not in own or any(not _names(c.left, c.right) <= own for c in compares):
+        if ordered is None or ordered[0].name not in own or any(not names_of(c.left, c.right) <= own for c in compares):
             return False
         key, op = ordered
         total = SumOf(result.name, RowSource(base[0], tuple(compares)), operand)
@@ -266,7 +266,7 @@ class _Folding:
         operand = self.clause.head_args[0]
 
         def expanded(term: Term) -> list[tuple[int, tuple[Term | None, ...]]] | None:
-            used = _names(term)
+            used = names_of(term)
             home = next((i for i, own in enumerate(names) if used and used <= own), None)
             if home is not None:
                 return [(1, tuple(term if i == home else None for i in range(len(names))))]
@@ -292,10 +292,6 @@ def _times(left: Term | None, right: Term | None) -> Term | None:
     if left is None or right is None:
         return right if left is None else left
     return Apply("*", (left, right), "number")
-
-
-def _names(*terms: Term) -> set[str]:
-    return {v.name for term in terms for v in variables_of(term)}
 
 
 def _names_of(atom: BodyAtom) -> set[str]:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from numba import config
 
+from lftj import arguments
 from lftj.join import delta_join, trace_update
 from lftj.triggers.row_kernel import follow_row, run_packed
 from scantree import _jit, update
@@ -78,15 +79,11 @@ def is_busy() -> bool:
     return not _state.over
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _is_wanted() -> bool:
     return (
         os.environ.get("LFTJ_BACKGROUND") != "0"
         and os.name == "posix"
-        and _cores() > 1
+        and arguments.cores() > 1
         and not config.DISABLE_JIT
         and not config.BOUNDSCHECK
         and Path(sys.executable or "").name.startswith("python")

@@ -17,7 +17,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.by_columns import is_read_by_columns
 from lftj.evaluate.factorised import Counting
 from lftj.join.run import Limits
-from lftj.language.clause import Clause, Var, owner, variables_of
+from lftj.language.clause import Clause, Var, names_of, owner
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
 from lftj.maintain.body_maps import BodyMaps, TooDear, in_words
@@ -425,7 +425,7 @@ class Triggers:
 def _named_columns(clause: Clause) -> frozenset[int]:
     """The columns of a clause's one atom that it names elsewhere: the key order that it is evaluated in begins so."""
     terms = [*clause.head_args, *(side for compare in clause.compares for side in (compare.left, compare.right))]
-    named = {var.name for term in terms for var in variables_of(term)}
+    named = names_of(*terms)
     args = clause.atoms[0].args
     return frozenset([i for i, arg in enumerate(args) if not isinstance(arg, Var) or arg.name in named])
 

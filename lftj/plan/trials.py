@@ -30,7 +30,7 @@ import numpy.typing as npt
 from lftj.join import expression_vm, triejoin
 from lftj.join import join_state as cells
 from lftj.join.run import Limits
-from lftj.language.clause import variables_of
+from lftj.language.clause import names_of
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.keyorder import DEDUPE, EMIT, SORT, Choice
 from lftj.plan.lowering import Encode, SeekHints, lower
@@ -178,7 +178,7 @@ class _Trial:
         self.ended = self.failed = False
         self._marks = [_Mark(0.0, ())]
         # Whether it finds no row twice.
-        head = {v.name for term in plan.head for v in variables_of(term)}
+        head = names_of(*plan.head)
         self.distinct = plan.in_order or all(d.definition is not None or d.variable in head for d in plan.depths)
 
     @property

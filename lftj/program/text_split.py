@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Var, variables_of
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Var, names_of
 from lftj.language.functors import TEXT_TESTS, Constraint, known_as
 from lftj.values.schema import Column, Schema
 
@@ -89,9 +89,9 @@ class _Splitting:
         left = [c for c in clause.compares if _needs_step(c) and not self._defines(c)]
         bound = self._bound_by(self.atoms)
         ready = bound | set(self.computed)
-        filters = [c for c in left if _names(c.left, c.right) <= ready]
+        filters = [c for c in left if names_of(c.left, c.right) <= ready]
         later = [c for c in left if c not in filters]
-        early = [c for c in self.plain if _names(c.left, c.right) <= bound]
+        early = [c for c in self.plain if names_of(c.left, c.right) <= bound]
         head = tuple(self._shown(term, bound) for term in clause.head_args)
         kept = [var for var in clause.variables() if var.name in bound]
         columns = [*kept, *(var for var, _ in self.computed.values())]
@@ -99,7 +99,7 @@ class _Splitting:
         while any(atom.predicate == between for atom in clause.atoms):  # the clause is itself the outer part of another
             between += INNER
         # A negated atom goes where its variables are bound first.
-        negated = [atom for atom in clause.negated if _names(*atom.args) <= bound]
+        negated = [atom for atom in clause.negated if names_of(*atom.args) <= bound]
         inner = Clause(
             between,
             tuple(kept),
@@ -126,12 +126,12 @@ class _Splitting:
 
     def _bound_by(self, chosen: Sequence[BodyAtom]) -> set[str]:
         """Variables that `chosen` and the plain equations over them bind."""
-        names, grew = {name for atom in chosen for name in _names(*atom.args)}, True
+        names, grew = {name for atom in chosen for name in names_of(*atom.args)}, True
         while grew:
             before = len(names)
             for c in self.plain:
                 for side, other in ((c.left, c.right), (c.right, c.left)):
-                    if c.op == "=" and isinstance(side, Var) and names >= _names(other):
+                    if c.op == "=" and isinstance(side, Var) and names >= names_of(other):
                         names.add(side.name)
             grew = len(names) > before
         return names
@@ -141,10 +141,10 @@ class _Splitting:
         for side, other in ((c.left, c.right), (c.right, c.left)):
             if c.op != "=" or not isinstance(side, Var) or side.name in self.computed:
                 continue
-            rest = [atom for atom in self.atoms if side.name not in _names(*atom.args)]
+            rest = [atom for atom in self.atoms if side.name not in names_of(*atom.args)]
             known = self._bound_by(rest)
             # What was computed before must not lose the atoms that bind its arguments.
-            needs = _names(other, *(term for _, term in self.computed.values()))
+            needs = names_of(other, *(term for _, term in self.computed.values()))
             if side.name not in known and needs <= known:
                 self.waiting += (atom for atom in self.atoms if atom not in rest)
                 self.atoms = rest
@@ -154,17 +154,13 @@ class _Splitting:
 
     def _shown(self, term: Term, bound: set[str]) -> Term:
         """A term of the head in the outer part: a variable that the step computes, if it can."""
-        if not computes_text(term) or not _names(term) <= bound | set(self.computed):
+        if not computes_text(term) or not names_of(term) <= bound | set(self.computed):
             return term
         name, taken = f"·{len(self.computed)}", {var.name for var in self.clause.variables()}
         while name in taken:  # the first of two splits
             name += "·"
         self.computed[name] = (Var(name, term.type), term)
         return Var(name, term.type)
-
-
-def _names(*terms: Term | None) -> set[str]:
-    return {v.name for term in terms for v in variables_of(term)}
 
 
 def parts_of(clause: Clause) -> Iterator[Clause]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from lftj.language.clause import Clause, Var, variables_of
+from lftj.language.clause import Clause, Var, names_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, OrderSearch
@@ -36,7 +36,7 @@ LOOKED = 0.5
 
 def shown(plan: JoinPlan) -> set[str]:
     """The variables of a plan's head."""
-    return {v.name for term in plan.head for v in variables_of(term)}
+    return names_of(*plan.head)
 
 
 def stampable(plan: JoinPlan, looks: int) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Plain, Var, variables_of
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Plain, Var, names_of
 from lftj.program.text_split import split_text
 
 # The relation of changed, or asked, rows.
@@ -63,7 +63,7 @@ def rederive(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[in
     found = replace(found, atoms=(*found.atoms, asked))
     split = split_text(found)
     if split is not None and asked in split.outer.atoms:
-        known = {v.name for term in split.inner.head_args for v in variables_of(term)}
+        known = names_of(*split.inner.head_args)
         narrow = tuple(arg if isinstance(arg, Var) and arg.name in known else None for arg in columns)
         found = replace(found, atoms=(BodyAtom(CHANGED, narrow), *found.atoms))
     return found, tuple(i for i, atom in enumerate(found.atoms) if atom.predicate in members)
@@ -105,8 +105,8 @@ def _with_head(clause: Clause) -> tuple[Clause, tuple[Plain | None, ...]]:
 
 
 def _fresh(clause: Clause, stem: str) -> Iterator[str]:
-    taken = {v.name for v in clause.variables()} | {v.name for t in clause.head_args for v in variables_of(t)}
-    taken |= {v.name for atom in clause.negated for arg in atom.args for v in variables_of(arg)}
+    taken = {v.name for v in clause.variables()} | names_of(*clause.head_args)
+    taken |= names_of(*(arg for atom in clause.negated for arg in atom.args))
     n = 0
     while True:
         n += 1

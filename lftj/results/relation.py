@@ -29,7 +29,7 @@ from lftj.maintain.report import amount
 from lftj.results.tabular import Held, Tabular
 from lftj.results.text_table import table_lines
 from lftj.values import gate
-from lftj.values.faults import shown
+from lftj.values.faults import counted, shown
 from lftj.values.interruptible import interruptible
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
@@ -132,9 +132,8 @@ class Relation(Tabular):
             )
         keys, given = Schema(schema.name, schema.columns[:-1]), key if isinstance(key, tuple) else (key,)
         if len(given) != keys.arity:
-            values = "1 value" if len(given) == 1 else f"{len(given)} values"
             raise DataError(
-                f"the key {shown(key)} has {values}, {keys} takes {keys.arity}",
+                f"the key {shown(key)} has {counted(len(given), 'value')}, {keys} takes {keys.arity}",
                 why="a functional predicate has one value for all its keys together",
                 remedy="give a tuple, with a value each",
             )

@@ -22,7 +22,6 @@ from fractions import Fraction
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.diagnostics import counted
 from lftj.language.functors import NEGATED
 from lftj.language.types import (
     BOOL,
@@ -43,6 +42,7 @@ from lftj.sql.constants import constant, digits_behind_point, folded, written
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.whole_numbers import positive, within
 from lftj.values.decimal_type import DIGITS, Decimals
+from lftj.values.faults import counted
 from lftj.values.type_table import family_of, type_of, without_null
 
 NUMBERS = (NUMBER, UNSIGNED, DECIMAL, FLOAT)

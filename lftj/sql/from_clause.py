@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.diagnostics import counted, did_you_mean
+from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import NUMBER
 from lftj.sql.branches import renamed
 from lftj.sql.cases import is_null, split
@@ -30,6 +30,7 @@ from lftj.sql.series import series
 from lftj.sql.shared_columns import equality, merge, shared_columns
 from lftj.sql.sql_expressions import conjuncts, holds
 from lftj.sql.view import Rows, column_of
+from lftj.values.faults import counted
 
 if TYPE_CHECKING:
     from lftj.sql.select_block import SelectBlock

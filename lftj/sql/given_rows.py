@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from lftj.errors import ProgramError
 from lftj.io.fields import text_value
-from lftj.language.diagnostics import counted
 from lftj.language.types import decimal_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
@@ -21,7 +20,7 @@ from lftj.sql.question import Answer, Codes, Question
 from lftj.sql.room import Changing
 from lftj.values import gate
 from lftj.values.decimal_type import Decimals
-from lftj.values.faults import Fault, stands_for_null
+from lftj.values.faults import Fault, counted, stands_for_null
 from lftj.values.schema import Column
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of, without_null
 from lftj.values.value_type import Misfit

@@ -22,9 +22,9 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj.errors import Diagnostic, ProgramError, Span
-from lftj.language.diagnostics import counted
 from lftj.sql.dialect import CLOSES, OPENS
 from lftj.sql.places import SqlText
+from lftj.values.faults import counted
 
 REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
 _BEGIN = re.compile(r"'|\"|/\*|--")

@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
-from lftj.language.diagnostics import counted
 from lftj.language.functors import OR_NULL
 from lftj.sql.catalogue import Catalogue, find
 from lftj.sql.limits import limited
@@ -18,6 +17,7 @@ from lftj.sql.places import SqlText
 from lftj.sql.queries import translated, unwrapped
 from lftj.sql.view import View
 from lftj.sql.written_windows import without_distinct_on
+from lftj.values.faults import counted
 
 
 def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalogue, source: SqlText) -> ast.Program:

@@ -17,7 +17,7 @@ import numpy as np
 from lftj.errors import DataError, Diagnostic, Error, EvaluationError, ProgramError, Span
 from lftj.evaluate.term_columns import TermColumns
 from lftj.language.checker import check_query
-from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
+from lftj.language.clause import Clause, Compare, Term, Var, names_of, replaced, variables_of
 from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.language.null import not_admitted
@@ -78,7 +78,7 @@ class Map(Operator):
             kept = tuple(i for i in range(width) if i in wanted or not isinstance(self.terms[i], Var | Constant))
             terms = tuple(self.terms[i] for i in kept)
             marked_by = tuple(self.marked_by[i] for i in kept) if self.marked_by else ()
-            named |= {v.name for term in terms for v in variables_of(term)}
+            named |= names_of(*terms)
             kept = (*kept, *range(width, width + len(self.marks)))
             reads = tuple(i for i, name in enumerate(self.names) if name in named)
         names = tuple(self.names[i] for i in reads)

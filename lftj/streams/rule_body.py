@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, names_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.constant import Constant
 from lftj.streams.expressions import Map, definition
@@ -137,7 +137,7 @@ class ClauseStreams:
                     break
 
     def _names(self, compare: Compare) -> set[str]:
-        return {v.name for term in (compare.left, compare.right) for v in variables_of(term)}
+        return names_of(compare.left, compare.right)
 
     def _kept(self) -> dict[str, Term]:
         return {name: Var(name, type_) for name, type_ in self._bound().items()}

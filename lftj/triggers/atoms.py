@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lftj.language.clause import Compare, Term, Var, replaced, variables_of
+from lftj.language.clause import Compare, Term, Var, names_of, replaced
 from lftj.triggers.algebra import Rel
 from lftj.triggers.derived_relations import DerivedRelation
 
@@ -35,11 +35,6 @@ class AtomColumns:
     def inside(self, term: Term) -> Term:
         """A term over its columns."""
         return replaced(term, self.columns)
-
-
-def names_of(*terms: Term) -> set[str]:
-    """The names of all variables of some terms."""
-    return {var.name for term in terms for var in variables_of(term)}
 
 
 class NamedRelations:

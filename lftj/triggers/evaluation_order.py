@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from lftj.errors import EvaluationError
-from lftj.language.clause import Var, variables_of
+from lftj.language.clause import Var, names_of, variables_of
 from lftj.triggers.algebra import Cmp, Lift, MapRead, Rel, Val
 from lftj.triggers.formulas import arguments, binds
 from lftj.triggers.normalise import Atomic
@@ -76,7 +76,7 @@ def _binding(factor: Atomic, known: set[str]) -> Atomic:
     """An equality whose one side is a variable without a value and whose other side has one binds that variable."""
     if isinstance(factor, Cmp) and factor.op == "=":
         for var, term in ((factor.left, factor.right), (factor.right, factor.left)):
-            if isinstance(var, Var) and var.name not in known and {x.name for x in variables_of(term)} <= known:
+            if isinstance(var, Var) and var.name not in known and names_of(term) <= known:
                 return Lift(var, term)
     if isinstance(factor, Lift) and factor.var.name in known:
         return Cmp("=", factor.var, factor.term)

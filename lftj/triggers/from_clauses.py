@@ -19,11 +19,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var, replaced, variables_of
+from lftj.language.clause import (
+    INTERNAL,
+    Apply,
+    BodyAtom,
+    Clause,
+    Compare,
+    Term,
+    Value,
+    Var,
+    names_of,
+    replaced,
+    variables_of,
+)
 from lftj.language.functors import CHECKED, TEXT_TESTS
 from lftj.plan.partial_functions import partial_terms
 from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, TriggerProgram, Val
-from lftj.triggers.atoms import AtomColumns, NamedRelations, names_of
+from lftj.triggers.atoms import AtomColumns, NamedRelations
 from lftj.triggers.compilation import compiled
 from lftj.triggers.computable import ARITHMETIC, INTEGERS
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation

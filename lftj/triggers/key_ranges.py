@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from lftj.language.clause import Apply, Term, Var, variables_of
+from lftj.language.clause import Apply, Term, Var, names_of, variables_of
 from lftj.triggers.algebra import Cmp, Factor, Lift, MapRead, Statement, Val
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -57,7 +57,7 @@ def interval_of(
     ends: dict[str, tuple[Term, bool]] = {}
     tests = set()
     for i, factor in enumerate(kept[0]):
-        if not isinstance(factor, Cmp) or key.name not in _names(factor.left, factor.right):
+        if not isinstance(factor, Cmp) or key.name not in names_of(factor.left, factor.right):
             continue
         solved = _solved(factor, key)
         if solved is None:
@@ -75,10 +75,6 @@ def interval_of(
     return KeyInterval(number, low and low[0], high and high[0], is_open, frozenset(tests))
 
 
-def _names(*terms: Term) -> set[str]:
-    return {v.name for term in terms for v in variables_of(term)}
-
-
 def _is_used(statement: Statement, read: MapRead, number: int) -> bool:
     """Whether a key of a read is used by more than comparisons."""
     key = read.keys[number]
@@ -89,8 +85,8 @@ def _is_used(statement: Statement, read: MapRead, number: int) -> bool:
             places = [i for i, other in enumerate(factor.keys) if isinstance(other, Var) and other.name == key.name]
             return places != ([number] if factor is read else [])
         if isinstance(factor, Lift):
-            return key.name in (*_names(factor.term), factor.var.name)
-        return isinstance(factor, Val) and key.name in _names(factor.term)
+            return key.name in (*names_of(factor.term), factor.var.name)
+        return isinstance(factor, Val) and key.name in names_of(factor.term)
 
     return any(map(uses, statement.factors)) or any(isinstance(k, Var) and k.name == key.name for k in statement.keys)
 
@@ -99,7 +95,7 @@ def _solved(compare: Cmp, key: Var) -> tuple[str, Term] | None:
     """The comparison as `key op term`; None if it cannot be solved for the key."""
     if compare.op not in _FLIPPED:
         return None
-    in_left, in_right = key.name in _names(compare.left), key.name in _names(compare.right)
+    in_left, in_right = key.name in names_of(compare.left), key.name in names_of(compare.right)
     if in_left and in_right:
         return None
     if in_left:
@@ -112,7 +108,7 @@ def _moved(term: Term, op: str, other: Term, key: Var) -> tuple[str, Term] | Non
     if isinstance(term, Var):
         return op, other
     assert isinstance(term, Apply)
-    holds = [key.name in _names(arg) for arg in term.args]
+    holds = [key.name in names_of(arg) for arg in term.args]
     if term.op == "neg":
         return _moved(term.args[0], _FLIPPED[op], Apply("neg", (other,), term.type), key)
     if term.op not in ("+", "-") or sum(holds) != 1:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain, count, product
 from typing import Any
 
-from lftj.language.clause import Apply, Term, Value, Var, replaced, variables_of
+from lftj.language.clause import Apply, Term, Value, Var, names_of, replaced
 from lftj.triggers.algebra import Add, AggSum, Cmp, Formula, Lift, MapRead, Mul, Rel, Val
 from lftj.triggers.formulas import binds, is_parameter, renamed, substituted, variables
 from lftj.values.type_table import family_of, is_nullable
@@ -262,7 +262,7 @@ def _elimination(factor: Atomic, stay: set[str], plain: set[str], others: Sequen
         if isinstance(term, Var | Value):
             return {var.name: term} if term != var else None
         # A computed value cannot stand in a relation: there the equality stays, as a comparison.
-        if var.name in plain or var.name in {x.name for x in variables_of(term)}:
+        if var.name in plain or var.name in names_of(term):
             continue
         if not any(isinstance(other, Rel | MapRead) and var.name in binds(other) for other in others):
             return {var.name: term}

@@ -165,3 +165,8 @@ def with_article(word: str) -> str:
     if word.endswith("s"):
         return word
     return f"an {word}" if word[:1].lower() in "aeio" else f"a {word}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

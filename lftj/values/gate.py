@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from lftj.errors import DataError
 from lftj.values.arrow_arrays import numbers
-from lftj.values.faults import ValueMisfitError, shown
+from lftj.values.faults import ValueMisfitError, counted, shown
 from lftj.values.schema import Column, Schema
 from lftj.values.symbols import UNKNOWN, SymbolTable
 from lftj.values.type_table import in_dictionary, null_rows, to_stored, type_of
@@ -251,9 +251,8 @@ def _checked(row: Any, schema: Schema) -> list[int | str]:
             remedy="give rows as tuples or lists, (1,) for one column",
         )
     if len(row) != schema.arity:
-        values = "1 value" if len(row) == 1 else f"{len(row)} values"
         raise RowShapeError(
-            f"the row {shown(row)} has {values}, {schema} takes {schema.arity}",
+            f"the row {shown(row)} has {counted(len(row), 'value')}, {schema} takes {schema.arity}",
             why="a row has a value for every column, in order",
             remedy="give every row all its values",
         )

@@ -109,11 +109,11 @@ def test_a_cache_that_cannot_be_written_starts_none(folder: Path, monkeypatch: p
 def test_where_none_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background.config, "DISABLE_JIT", 0)
     monkeypatch.setattr(background.config, "BOUNDSCHECK", 0)
-    monkeypatch.setattr(background, "_cores", lambda: 2)
+    monkeypatch.setattr(background.arguments, "cores", lambda: 2)
     monkeypatch.setenv("LFTJ_BACKGROUND", "1")
     assert background._is_wanted()
     with monkeypatch.context() as patch:
-        patch.setattr(background, "_cores", lambda: 1)
+        patch.setattr(background.arguments, "cores", lambda: 1)
         assert not background._is_wanted()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", "/usr/bin/program")
