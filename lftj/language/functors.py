@@ -56,131 +56,96 @@ def _not_negative(exponent: int) -> bool:
 
 
 _ONE, _TWO = (SAME,), (SAME, SAME)
-_LOGICAL = INTEGRAL | {BOOL}
+_FLOATS, _LOGICAL = frozenset({FLOAT}), INTEGRAL | {BOOL}
+
+
+def _of_two(
+    name: str,
+    doc: str,
+    example: str,
+    domain: frozenset[str],
+    opcode: str,
+    partial: frozenset[str] = frozenset(),
+    overloads: tuple[typed.Overload, ...] = (),
+    total_with: Callable[[int], bool] | None = None,
+) -> Signature:
+    """An operator on two values of one type, which its result has, too."""
+    return Signature(
+        name,
+        _TWO,
+        SAME,
+        doc,
+        example,
+        domain,
+        opcode=opcode,
+        partial=partial,
+        total_with=total_with,
+        overloads=overloads,
+    )
+
+
+def _checked(name: str, doc: str, example: str, opcode: str) -> Signature:
+    doc += "; an error where it is beyond 2^63 - 1, on either side of 0, and would wrap."
+    return Signature(name, (NUMBER, NUMBER), NUMBER, doc, example, opcode=opcode, partial=frozenset({NUMBER}))
+
+
+def _extreme(name: str, doc: str, example: str, text: Callable[..., object]) -> Signature:
+    opcode, kernel = name.upper(), ANY - IN_DICTIONARY
+    return Signature(name, _ONE, SAME, doc, example, variadic=True, opcode=opcode, text=text, kernel=kernel)
+
+
 _ARITHMETIC = (
-    Signature(
-        "+", _TWO, SAME, "Sum.", "2 + 3 = 5", NUMERIC, opcode="ADD", partial=frozenset({FLOAT}), overloads=typed.PLUS
-    ),
-    Signature(
-        "-",
-        _TWO,
-        SAME,
-        "Difference.",
-        "2 - 3 = -1",
-        NUMERIC,
-        opcode="SUB",
-        partial=frozenset({FLOAT}),
-        overloads=typed.MINUS,
-    ),
-    Signature(
-        "*",
-        _TWO,
-        SAME,
-        "Product.",
-        "0.5 * 3.0 = 1.5",
-        NUMERIC,
-        opcode="MUL",
-        partial=frozenset({FLOAT}),
-        overloads=typed.TIMES,
-    ),
-    Signature(
+    _of_two("+", "Sum.", "2 + 3 = 5", NUMERIC, "ADD", _FLOATS, typed.PLUS),
+    _of_two("-", "Difference.", "2 - 3 = -1", NUMERIC, "SUB", _FLOATS, typed.MINUS),
+    _of_two("*", "Product.", "0.5 * 3.0 = 1.5", NUMERIC, "MUL", _FLOATS, typed.TIMES),
+    _of_two(
         "/",
-        _TWO,
-        SAME,
         "Quotient; on integers truncated towards zero. By 0: an error.",
         "-7 / 2 = -3",
         NUMERIC,
-        opcode="DIV",
-        partial=NUMERIC,
-        overloads=typed.OVER,
-        total_with=_not_zero,
+        "DIV",
+        NUMERIC,
+        typed.OVER,
+        _not_zero,
     ),
-    Signature(
+    _of_two(
         "%",
-        _TWO,
-        SAME,
         "Remainder of `/`: the sign of the dividend. By 0: an error.",
         "-7 % 2 = -1",
         INTEGRAL,
-        opcode="MOD",
-        partial=INTEGRAL,
+        "MOD",
+        INTEGRAL,
         total_with=_not_zero,
     ),
-    Signature(
+    _of_two(
         "^",
-        _TWO,
-        SAME,
         "Power; 0 ^ -1 of numbers is an error, 2 ^ -1 is 0.",
         "2 ^ 10 = 1024",
         NUMERIC,
-        opcode="POW",
-        partial=frozenset({NUMBER, FLOAT}),
+        "POW",
+        frozenset({NUMBER, FLOAT}),
         total_with=_not_negative,
     ),
     Signature("neg", _ONE, SAME, "Arithmetic negation, written `-x`.", "-(2 + 3) = -5", ADDED, opcode="NEG"),
-    Signature(
-        "checked_add",
-        (NUMBER, NUMBER),
-        NUMBER,
-        "Sum, as `+`; an error where it is beyond 2^63 - 1, on either side of 0, and would wrap.",
-        "checked_add(2, 3) = 5",
-        opcode="DURATION_ADD",
-        partial=frozenset({NUMBER}),
-    ),
-    Signature(
-        "checked_mul",
-        (NUMBER, NUMBER),
-        NUMBER,
-        "Product, as `*`; an error where it is beyond 2^63 - 1, on either side of 0, and would wrap.",
-        "checked_mul(2, 3) = 6",
-        opcode="DURATION_MUL",
-        partial=frozenset({NUMBER}),
-    ),
+    _checked("checked_add", "Sum, as `+`", "checked_add(2, 3) = 5", "DURATION_ADD"),
+    _checked("checked_mul", "Product, as `*`", "checked_mul(2, 3) = 6", "DURATION_MUL"),
 )
 _BITS_AND_LOGIC = (
-    Signature("band", _TWO, SAME, "Bitwise and.", "6 band 3 = 2", INTEGRAL, opcode="BAND"),
-    Signature("bor", _TWO, SAME, "Bitwise or.", "6 bor 3 = 7", INTEGRAL, opcode="BOR"),
-    Signature("bxor", _TWO, SAME, "Bitwise exclusive or.", "6 bxor 3 = 5", INTEGRAL, opcode="BXOR"),
+    _of_two("band", "Bitwise and.", "6 band 3 = 2", INTEGRAL, "BAND"),
+    _of_two("bor", "Bitwise or.", "6 bor 3 = 7", INTEGRAL, "BOR"),
+    _of_two("bxor", "Bitwise exclusive or.", "6 bxor 3 = 5", INTEGRAL, "BXOR"),
     Signature("bnot", _ONE, SAME, "Bitwise complement.", "bnot 0 = -1", INTEGRAL, opcode="BNOT"),
-    Signature("bshl", _TWO, SAME, "Shift left, by the count modulo 64.", "1 bshl 4 = 16", INTEGRAL, opcode="SHL"),
-    Signature("bshr", _TWO, SAME, "Shift right; arithmetic on number.", "-16 bshr 2 = -4", INTEGRAL, opcode="SHR"),
-    Signature("bshru", _TWO, SAME, "Shift right, filling with zeros.", "-1 bshru 63 = 1", INTEGRAL, opcode="SHRU"),
-    Signature("land", _TWO, SAME, "1 if both are non-zero, else 0.", "2 land 3 = 1", _LOGICAL, opcode="LAND"),
-    Signature("lor", _TWO, SAME, "1 if either is non-zero, else 0.", "0 lor 3 = 1", _LOGICAL, opcode="LOR"),
-    Signature(
-        "lxor",
-        _TWO,
-        SAME,
-        "1 if exactly one is non-zero, else 0.",
-        "2 lxor 3 = 0",
-        _LOGICAL,
-        opcode="LXOR",
-    ),
+    _of_two("bshl", "Shift left, by the count modulo 64.", "1 bshl 4 = 16", INTEGRAL, "SHL"),
+    _of_two("bshr", "Shift right; arithmetic on number.", "-16 bshr 2 = -4", INTEGRAL, "SHR"),
+    _of_two("bshru", "Shift right, filling with zeros.", "-1 bshru 63 = 1", INTEGRAL, "SHRU"),
+    _of_two("land", "1 if both are non-zero, else 0.", "2 land 3 = 1", _LOGICAL, "LAND"),
+    _of_two("lor", "1 if either is non-zero, else 0.", "0 lor 3 = 1", _LOGICAL, "LOR"),
+    _of_two("lxor", "1 if exactly one is non-zero, else 0.", "2 lxor 3 = 0", _LOGICAL, "LXOR"),
     Signature("lnot", _ONE, SAME, "1 if zero, else 0.", "lnot 2 = 0", _LOGICAL, opcode="LNOT"),
 )
 _EXTREMES = (
-    Signature(
-        "min",
-        _ONE,
-        SAME,
-        "The least argument; symbols compare by text.",
-        "min(3, 1, 2) = 1",
-        variadic=True,
-        opcode="MIN",
-        text=text_functors.least,
-        kernel=ANY - IN_DICTIONARY,
-    ),
-    Signature(
-        "max",
-        _ONE,
-        SAME,
-        "The greatest argument; symbols compare by text.",
-        'max("a", "b") = "b"',
-        variadic=True,
-        opcode="MAX",
-        text=text_functors.greatest,
-        kernel=ANY - IN_DICTIONARY,
-    ),
+    _extreme("min", "The least argument; symbols compare by text.", "min(3, 1, 2) = 1", text_functors.least),
+    _extreme("max", "The greatest argument; symbols compare by text.", 'max("a", "b") = "b"', text_functors.greatest),
 )
 _TEXTS = (
     Signature(
@@ -262,7 +227,7 @@ _CONVERSIONS = (
         NUMBER,
         "float to number, truncated; an error out of range.",
         "ftoi(-2.5) = -2",
-        partial=frozenset({FLOAT}),
+        partial=_FLOATS,
     ),
     Signature(
         "ftou",
@@ -270,17 +235,10 @@ _CONVERSIONS = (
         UNSIGNED,
         "float to unsigned, truncated; an error out of range.",
         "ftou(2.5) = 2u",
-        partial=frozenset({FLOAT}),
+        partial=_FLOATS,
     ),
 )
-_OR_ELSE = Signature(
-    "coalesce",
-    _TWO,
-    SAME,
-    "The first, or if that is null the second.",
-    "coalesce(1, 2) = 1",
-    opcode="COALESCE",
-)
+_OR_ELSE = _of_two("coalesce", "The first, or if that is null the second.", "coalesce(1, 2) = 1", ANY, "COALESCE")
 
 FUNCTORS = {
     row.name: row

@@ -123,16 +123,12 @@ def of_time() -> list[Signature]:
 def to_types() -> list[Signature]:
     """Conversions to types that are not numbers."""
     of_symbol = frozenset({SYMBOL})
+
+    def read(name: str, type: str, doc: str, example: str) -> Signature:
+        return Signature(name, (SYMBOL,), type, doc, example, text=text_functors.parser(type), partial=of_symbol)
+
     return [
-        Signature(
-            "to_date",
-            (SYMBOL,),
-            DATE,
-            "The date that a text writes.",
-            'to_date("2024-05-31") = @2024-05-31',
-            text=text_functors.parser(DATE),
-            partial=of_symbol,
-        ),
+        read("to_date", DATE, "The date that a text writes.", 'to_date("2024-05-31") = @2024-05-31'),
         Signature(
             "to_timestamp",
             (EACH,),
@@ -145,15 +141,7 @@ def to_types() -> list[Signature]:
             kernel=frozenset({DATE}),
             overloads=(Overload((DATE,), TIMESTAMP, "MIDNIGHT"),),
         ),
-        Signature(
-            "to_duration",
-            (SYMBOL,),
-            DURATION,
-            "The duration that a text writes.",
-            'to_duration("PT90M") = @1h30m',
-            text=text_functors.parser(DURATION),
-            partial=of_symbol,
-        ),
+        read("to_duration", DURATION, "The duration that a text writes.", 'to_duration("PT90M") = @1h30m'),
         Signature(
             "to_decimal",
             (EACH, NUMBER),
@@ -175,32 +163,18 @@ def to_types() -> list[Signature]:
             partial=of_symbol,
             result_of=typed.scaled,
         ),
-        Signature(
-            "to_bool",
-            (SYMBOL,),
-            BOOL,
-            "The bool that a text writes: true, false, 1 or 0.",
-            'to_bool("true") = true',
-            text=text_functors.parser(BOOL),
-            partial=of_symbol,
-        ),
-        Signature(
+        read("to_bool", BOOL, "The bool that a text writes: true, false, 1 or 0.", 'to_bool("true") = true'),
+        read(
             "to_uuid",
-            (SYMBOL,),
             "uuid",
             "The uuid that a text writes.",
             'to_uuid("123E4567-E89B-12D3-A456-426614174000") = @"123e4567-e89b-12d3-a456-426614174000"',
-            text=text_functors.parser("uuid"),
-            partial=of_symbol,
         ),
-        Signature(
+        read(
             "to_bytes",
-            (SYMBOL,),
             "bytes",
             "The bytes that a text writes as pairs of hexadecimal digits.",
             'to_bytes("00ff") = @x"00ff"',
-            text=text_functors.parser("bytes"),
-            partial=of_symbol,
         ),
     ]
 
@@ -232,17 +206,14 @@ def rounding() -> list[Signature]:
 
 def of_texts() -> list[Signature]:
     """Texts of texts."""
+
+    def of_text(name: str, doc: str, example: str, text: Callable[[str], str]) -> Signature:
+        return Signature(name, (SYMBOL,), SYMBOL, doc, example, text=text)
+
     return [
-        Signature("lower", (SYMBOL,), SYMBOL, "The text in small letters.", 'lower("Ab") = "ab"', text=str.lower),
-        Signature("upper", (SYMBOL,), SYMBOL, "The text in capitals.", 'upper("Ab") = "AB"', text=str.upper),
-        Signature(
-            "trim",
-            (SYMBOL,),
-            SYMBOL,
-            "The text without spaces around it.",
-            'trim(" a b ") = "a b"',
-            text=text_functors.trimmed,
-        ),
+        of_text("lower", "The text in small letters.", 'lower("Ab") = "ab"', str.lower),
+        of_text("upper", "The text in capitals.", 'upper("Ab") = "AB"', str.upper),
+        of_text("trim", "The text without spaces around it.", 'trim(" a b ") = "a b"', text_functors.trimmed),
         Signature(
             "replace",
             (SYMBOL, SYMBOL, SYMBOL),
