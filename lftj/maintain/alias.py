@@ -7,14 +7,14 @@ Such a head needs no trace and no pages. It has a content of its own only while 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lftj.join.run import Limits
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Causes, Reason
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Cost, Staged
+from lftj.maintain.strategy import Cost, KeptContents, Staged
 from lftj.program.aliases import alias_of
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
@@ -22,7 +22,7 @@ from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 
 
-class KeptAlias:
+class KeptAlias(KeptContents):
     """The name of the relation below, whose content is the head's. `causes`: of every commit that shares it."""
 
     strategy = "alias"
@@ -58,15 +58,12 @@ class KeptAlias:
         change = step.changes[self.below]
         return step.after[head].successor(step.after[self.below].content, change=change), change
 
-    def memory(self) -> dict[str, int]:
-        """Nothing."""
-        return {}
 
-
-class Alias:
+class Alias(FromContents):
     """The strategy of heads that copy another relation."""
 
     name = "alias"
+    follows = "without work"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits a head whose one rule copies a relation, before the step and after it."""
@@ -86,14 +83,6 @@ class Alias:
         """Why the step cannot share yet."""
         return "it has shared no content yet"
 
-    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate: the next commit shares."""
-        return RECOMPUTE.prepare(step, heads, why, limits)
-
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """What it has the rows of."""
         return {"why": f"it has the rows of `{alias_of(heads.clauses, step.after)}`"}
-
-    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes without work: {explained['why']}"]

@@ -11,7 +11,7 @@ whatever the size of the relation. Where more than half of all rows are in such 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from lftj.evaluate.window_values import Rows, windowed, windows_of
 from lftj.join.run import Limits
 from lftj.language.window_functions import has_windows
 from lftj.maintain.copied_rows import KeptOfCopies, below_of, exchanged
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
@@ -69,10 +69,6 @@ class KeptWindow(KeptOfCopies):
             kept=KeptWindow(heads, below.content),
         )
 
-    def memory(self) -> dict[str, int]:
-        """Nothing beside the contents."""
-        return {}
-
 
 def _under(relation: StoredRelation, partition: tuple[int, ...], partitions: Rows) -> Rows:
     """The rows int64[arity, n] of distinct partitions int64[k, m]."""
@@ -83,10 +79,11 @@ def _under(relation: StoredRelation, partition: tuple[int, ...], partitions: Row
     return rows
 
 
-class ByPartition:
+class ByPartition(FromContents):
     """The strategy of heads with values of window functions."""
 
     name = "window"
+    follows = "by partitions"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the heads of `over`."""
@@ -105,14 +102,10 @@ class ByPartition:
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate; the contents are what is kept."""
-        staged = RECOMPUTE.prepare(step, heads, why, limits)
+        staged = super().prepare(step, heads, why, limits)
         staged.kept = KeptWindow(heads, step.after[below_of(heads)].content)
         return staged
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Nothing is kept beside the contents."""
         return {"why": WHY, "recorded": True, "current": heads.name not in step.state.stale}
-
-    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by partitions: {explained['why']}"]

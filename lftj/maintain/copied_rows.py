@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.maintain.step import Step
+from lftj.maintain.strategy import KeptContents
 from lftj.program.strata import Heads
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
 from scantree.version import Version
 
 
-class KeptOfCopies:
+class KeptOfCopies(KeptContents):
     """It is of the rows of `below`."""
 
     def __init__(self, heads: Heads, below: Version) -> None:

@@ -13,7 +13,7 @@ k rows in the list, whatever the size of the relation.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from lftj.evaluate.first_of_order import Rows, cut, first_of, in_order, leading
 from lftj.join.run import Limits
 from lftj.language.first_rows import takes_first
 from lftj.maintain.copied_rows import KeptOfCopies, below_of, exchanged
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
@@ -123,10 +123,11 @@ def _prepared(heads: Heads, below: StoredRelation, step: Step) -> KeptFirst:
     return KeptFirst(heads, below.content, found.copy(), all_rows=rows.shape[1] <= size)
 
 
-class First:
+class First(FromContents):
     """The strategy of heads that hold the first rows of another relation."""
 
     name = "first"
+    follows = "by first rows"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the heads of `limit`."""
@@ -142,14 +143,10 @@ class First:
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate, and keep the list."""
-        staged = RECOMPUTE.prepare(step, heads, why, limits)
+        staged = super().prepare(step, heads, why, limits)
         staged.kept = _prepared(heads, step.after[below_of(heads)], step)
         return staged
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The list is what is kept."""
         return {"why": WHY, "recorded": True, "current": heads.name not in step.state.stale}
-
-    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by first rows: {explained['why']}"]

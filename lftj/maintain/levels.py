@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lftj.join.run import Limits
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RowCount
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Cost, Staged
+from lftj.maintain.strategy import Cost, KeptContents, Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.recursion.key_by_key import KeyByKey
@@ -20,7 +20,7 @@ from lftj.store.change import Change
 BULK_ROWS, BULK_PART = 1_000, 1 / 8
 
 
-class KeptLevels:
+class KeptLevels(KeptContents):
     """Nothing beside the contents: the order of keys is found again for those above a change."""
 
     strategy = "levels"
@@ -61,15 +61,12 @@ class KeptLevels:
         more = {"keys": made.computed}
         return Staged(self.strategy, why, relations, changes, steps=made.computed, more=more)
 
-    def memory(self) -> dict[str, int]:
-        """Nothing beside the contents."""
-        return {}
 
-
-class Levels:
+class Levels(FromContents):
     """The strategy of recursion along acyclic data."""
 
     name = "levels"
+    follows = "by levels"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits components that are evaluated key by key."""
@@ -83,10 +80,6 @@ class Levels:
         """The rules are new."""
         return "evaluated for the first time"
 
-    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate from scratch: the contents are what changes are followed from."""
-        return RECOMPUTE.prepare(step, heads, why, limits)
-
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The rows along which keys are computed."""
         rules = key_rules_of(step.evaluator, heads)
@@ -97,7 +90,3 @@ class Levels:
             "component": list(heads.names),
             "rows": list(dict.fromkeys(rule.rows for rules_of in rules.of.values() for rule in rules_of)),
         }
-
-    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by levels: {explained['why']}"]

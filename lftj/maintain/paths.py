@@ -6,16 +6,17 @@ An edge that comes or goes changes the counts by the paths to it times the paths
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lftj.join.run import Limits
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.copied_rows import below_of
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Cost, Declined, Staged
+from lftj.maintain.strategy import Cost, Declined, KeptContents, Staged
 from lftj.paths.count import check_range
 from lftj.paths.products import counts_after
 from lftj.program.declare_paths import NUMBERS, counts_paths
@@ -32,12 +33,7 @@ def _many(change: Change, edges: StoredRelation) -> bool:
     return len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(edges)
 
 
-def _below(heads: Heads) -> str:
-    """The relation that a head of path counts reads: the edges, or the counts."""
-    return heads.clauses[0].atoms[0].predicate
-
-
-class KeptCounts:
+class KeptCounts(KeptContents):
     """Nothing beside the counts themselves, which are the content of the head."""
 
     strategy = "paths"
@@ -51,7 +47,7 @@ class KeptCounts:
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Worth it for all numbers, and for few edges."""
-        below = _below(heads)
+        below = below_of(heads)
         if _copies(heads):
             return Cost("the counts changed, and numbers of them are copied")
         changed = step.changes[below]
@@ -62,10 +58,10 @@ class KeptCounts:
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Add and take products, or copy the counts that numbers hold; `CountRangeError` if one is no number."""
         began = time.perf_counter()
-        changed, relation, clause = step.changes[_below(heads)], step.after[heads.name], heads.clauses[0]
+        changed, relation, clause = step.changes[below_of(heads)], step.after[heads.name], heads.clauses[0]
         content, steps = relation.content, 0
         if _copies(heads):
-            check_range(step.evaluator, heads.name, step.after[_below(heads)].content)
+            check_range(step.evaluator, heads.name, step.after[below_of(heads)].content)
             kept = changed.rows[0] == 0
             change = Change(np.compress(kept, changed.rows[1:], axis=1), changed.kinds[kept])
             if len(change.kinds):
@@ -80,10 +76,6 @@ class KeptCounts:
         after = relation.successor(content, change=change)
         return Staged(self.strategy, why, {heads.name: after}, {heads.name: change}, steps=steps, work=work)
 
-    def memory(self) -> dict[str, int]:
-        """Nothing."""
-        return {}
-
 
 def _copies(heads: Heads) -> bool:
     """Whether the head holds the counts that are numbers, for rules to read."""
@@ -91,10 +83,11 @@ def _copies(heads: Heads) -> bool:
     return aggregate is not None and aggregate.op == NUMBERS
 
 
-class Paths:
+class Paths(FromContents):
     """The strategy of path counts."""
 
     name = "paths"
+    follows = "by products"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the two heads of path counts."""
@@ -102,15 +95,7 @@ class Paths:
 
     def kept(self, step: Step, heads: Heads) -> KeptCounts | None:
         """The counts, if the head was there and what it reads changed."""
-        return KeptCounts(heads) if heads.name not in step.new_heads and _below(heads) in step.changes else None
-
-    def unprepared(self, step: Step, heads: Heads) -> Reason:
-        """The head is new."""
-        return "there is nothing to go on from"
-
-    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Count from scratch."""
-        return RECOMPUTE.prepare(step, heads, why, limits)
+        return KeptCounts(heads) if heads.name not in step.new_heads and below_of(heads) in step.changes else None
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The counts are what is kept."""
@@ -119,7 +104,3 @@ class Paths:
             "recorded": True,
             "current": heads.name not in step.state.stale,
         }
-
-    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by products: {explained['why']}"]

@@ -215,3 +215,24 @@ class Recompute:
 
 
 RECOMPUTE = Recompute()
+
+
+class FromContents:
+    """What strategies have in common that go on from contents: evaluating from scratch makes all they need.
+
+    `follows`: how they follow changes, in words.
+    """
+
+    follows: str
+
+    def unprepared(self, step: Step, heads: Heads) -> Reason:
+        """The heads are new."""
+        return "there is nothing to go on from"
+
+    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Evaluate from scratch."""
+        return RECOMPUTE.prepare(step, heads, why, limits)
+
+    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
+        """One line."""
+        return [f"{indent}follows changes {self.follows}: {explained['why']}"]

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.join.run import Limits
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RowCount
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Cost, Declined, Staged
+from lftj.maintain.strategy import Cost, Declined, KeptContents, Staged
 from lftj.plan.join_stats import ran_joins
 from lftj.program.components import Noted
 from lftj.program.evaluation import Evaluation
@@ -55,14 +55,13 @@ Changes = dict[str, Change]
 Rows = npt.NDArray[np.int64]
 
 
-class KeptRounds:
+class KeptRounds(KeptContents):
     """The planned joins of a component, whose contents hold the rounds.
 
     `top`: no round is greater · `seen`: the contents that this holds for (None: for none).
     """
 
     strategy = "rounds"
-    __slots__ = ("_fixpoint", "clauses", "joins", "seen", "top")
 
     def __init__(self, heads: Heads, joins: Joins, top: int, contents: Mapping[str, Version]) -> None:
         self.clauses, self.joins, self.top = heads.clauses, joins, top
@@ -154,10 +153,6 @@ class KeptRounds:
         staged = StagedRounds(self.strategy, why, found, changes, kept=self, rounds=self, top=top)
         staged.steps, staged.more, staged.join_stats = joins.steps, more, joins.join_stats
         return staged
-
-    def memory(self) -> dict[str, int]:
-        """Nothing beside the contents, which hold the rounds."""
-        return {}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -271,10 +266,11 @@ def _count(change: Change, kind: int) -> int:
     return int((change.kinds == kind).sum())
 
 
-class Rounds:
+class Rounds(FromContents):
     """The strategy of recursive components."""
 
     name = "rounds"
+    follows = "by rounds"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits recursive components."""
@@ -306,10 +302,6 @@ class Rounds:
         """Why the rounds cannot be gone on from."""
         return self._known(step, heads)[0]
 
-    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate from scratch: that makes the rounds."""
-        return RECOMPUTE.prepare(step, heads, why, limits)
-
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Whether the rounds are known, a bound of them, and what the joins did in the last commit."""
         state = step.state
@@ -330,7 +322,7 @@ class Rounds:
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
         """What is known of the rounds, and how a closure is run."""
-        lines = [f"{indent}follows changes by rounds: {explained['why']}"]
+        lines = super().lines(explained, indent)
         if explained["current"] and explained["rounds"] is not None:
             lines[0] += f"; rounds up to {explained['rounds']:,}, {explained['bytes_per_row']:,.0f} bytes a row"
         if explained["closure"] is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lftj.evaluate import group_scan
@@ -11,15 +11,15 @@ from lftj.evaluate.aggregate import scan_of
 from lftj.evaluate.group_scan import GroupScan
 from lftj.join.run import Limits
 from lftj.maintain.cost import FOLLOWED, MANY, SCANNED, RebuildCost
-from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import CostComparison, Reason, RuleWork
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Cost, Staged
+from lftj.maintain.strategy import Cost, KeptContents, Staged
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 
 
-class KeptScan:
+class KeptScan(KeptContents):
     """A key order of the relation below, or a scan of it, which that relation holds."""
 
     strategy = "scan"
@@ -53,15 +53,12 @@ class KeptScan:
         made = relation.successor(content, change=change)
         return Staged(self.strategy, why, {heads.name: made}, {heads.name: change}, steps=steps, work=work)
 
-    def memory(self) -> dict[str, int]:
-        """Nothing beside the key orders and scans of the relation below."""
-        return {}
 
-
-class Scan:
+class Scan(FromContents):
     """The strategy of min, max and cat."""
 
     name = "scan"
+    follows = "by scans"
 
     def _scan(self, step: Step, heads: Heads) -> GroupScan | None:
         return None if heads.recursive or not heads.clauses else scan_of(step.evaluator, heads.clauses[0])
@@ -76,20 +73,8 @@ class Scan:
         usable = found is not None and heads.name not in step.new_heads and found.relation in step.changes
         return KeptScan(heads, found) if usable and found is not None else None
 
-    def unprepared(self, step: Step, heads: Heads) -> Reason:
-        """The head is new."""
-        return "there is nothing to go on from"
-
-    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate."""
-        return RECOMPUTE.prepare(step, heads, why, limits)
-
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """What is read of a touched group."""
         found = self._scan(step, heads)
         assert found is not None
         return {"why": found.describe(step.after[found.relation])}
-
-    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by scans: {explained['why']}"]

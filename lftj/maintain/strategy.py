@@ -85,25 +85,28 @@ class Kept(Protocol):
     @property
     def strategy(self) -> str:
         """The name of the strategy that keeps it."""
-        ...
 
     clauses: tuple[Clause, ...]
 
     def holds_for(self, step: Step, heads: Heads) -> bool:
         """Whether it holds for the state before the step."""
-        ...
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """What following the changes of the step costs."""
-        ...
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Follow the changes of the step. Raises `Declined` if that turns out to be too dear."""
-        ...
 
     def memory(self) -> dict[str, int]:
         """Bytes that it takes, by what they are for."""
-        ...
+
+
+class KeptContents:
+    """What is kept of heads where their contents, and what they read, are all that changes are followed from."""
+
+    def memory(self) -> dict[str, int]:
+        """Nothing beside the contents."""
+        return {}
 
 
 class Strategy(Protocol):
@@ -113,24 +116,18 @@ class Strategy(Protocol):
 
     def fits(self, step: Step, heads: Heads) -> str:
         """Why it cannot keep `heads`; empty if it can."""
-        ...
 
     def kept(self, step: Step, heads: Heads) -> Kept | None:
         """What is kept of `heads` and holds for the state before the step, made at no cost if it can be."""
-        ...
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate `heads` over the state after the step, and keep what later steps need."""
-        ...
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Why there is nothing to follow the changes of the step by."""
-        ...
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """How `head`, one of `heads`, follows changes, as data; `evaluations`: of its clauses. `step` is at rest."""
-        ...
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
         """What `explain` found, as text."""
-        ...
