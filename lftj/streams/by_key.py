@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.streams.integral import Integral, Order, arranged
-from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import PER_KEY, Operator, Room, Tick, TickByTick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from scantree.consolidate import runs_of
 from scantree.sort import sorting
@@ -35,35 +35,29 @@ class KeyFunction(Protocol):
     @property
     def key(self) -> tuple[int, ...]:
         """The columns of the key."""
-        ...
 
     @property
     def first(self) -> int:
         """How many rows it needs of a key."""
-        ...
 
     @property
     def symbol(self) -> str:
         """Its name."""
-        ...
 
     @property
     def order(self) -> Order:
         """The order in which it reads."""
-        ...
 
     @property
     def width(self) -> int:
         """Columns of a row that it makes."""
-        ...
 
     def made(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
         """What it makes of rows in its order; those of a key begin at each of `starts`."""
-        ...
 
 
 @dataclass(frozen=True)
-class ByKey(Operator):
+class ByKey(TickByTick):
     """A function by key, tick by tick."""
 
     symbol: ClassVar[str] = "by key"
@@ -79,10 +73,6 @@ class ByKey(Operator):
     def key(self) -> tuple[int, ...]:
         """The columns of the key."""
         return self.function.key
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Apply it to the whole value."""
-        return self.of(zset_of(values[0]), tick.room), None
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""

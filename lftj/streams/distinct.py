@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lftj.streams.integral import Integral
-from lftj.streams.operators import DISTINCT, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import DISTINCT, Operator, Room, Tick, TickByTick, Value, zset_of
 from lftj.streams.zsets import ZSet, added
 
 
 @dataclass(frozen=True)
-class Distinct(Operator):
+class Distinct(TickByTick):
     """The set of what has a positive weight, tick by tick."""
 
     symbol: ClassVar[str] = "distinct"
@@ -33,10 +33,6 @@ class Distinct(Operator):
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """The set of a Z-set."""
         return zset.distinct()
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Make a set of it."""
-        return zset_of(values[0]).distinct(), None
 
 
 @dataclass(frozen=True)

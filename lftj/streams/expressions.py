@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.language.null import not_admitted
 from lftj.language.parse import parse_query
 from lftj.language.terms import has_form_of_name
-from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import Columns, Narrowed, Room, TickByTick
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Column, Schema
 from lftj.values.type_table import from_stored, to_stored
@@ -38,7 +38,7 @@ _UNBOUND = re.compile(r"variable `(.+)` is not bound by any atom")
 
 
 @dataclass(frozen=True, eq=False)
-class Map(Operator):
+class Map(TickByTick):
     """A row for each row that meets `conditions`: `terms` over its columns, whose names are `names`.
 
     Without `terms` the row itself. `marks`: a column each at the end, 1 for rows that meet some conditions and 0 for
@@ -60,10 +60,6 @@ class Map(Operator):
     def label(self) -> str:
         """What it computes."""
         return f"{'σ' if self.terms is None else 'map'} {self.text}"
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Evaluate column by column."""
-        return self.of(zset_of(values[0]), tick.room), None
 
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
         """What is wanted, and what conditions look at. All that is computed stays: it may have no value, an error."""

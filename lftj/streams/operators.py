@@ -123,6 +123,19 @@ class Operator:
 
 
 @dataclass(frozen=True)
+class TickByTick(Operator):
+    """An operator without memory and with one input: its value at a tick is `of` what comes in at it."""
+
+    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
+        """Apply it to the whole value."""
+        return self.of(zset_of(values[0]), tick.room), None
+
+    def of(self, zset: ZSet, room: Room) -> ZSet:
+        """Its value for a Z-set."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
 class Input(Operator):
     """A stream from outside."""
 

@@ -27,7 +27,7 @@ from lftj.streams.bounds import Floor
 from lftj.streams.by_key import starts_of
 from lftj.streams.clocks import clamped, shifted
 from lftj.streams.integral import Integral, ascending, key_first
-from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import PER_KEY, Operator, Room, Tick, TickByTick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import KEY_MAX, KEY_MIN
 from scantree.consolidate import runs_of
@@ -36,7 +36,7 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Sessions(Operator):
+class Sessions(TickByTick):
     """Each row of positive weight with the start and the end of its session as last columns."""
 
     symbol: ClassVar[str] = "sessions"
@@ -50,10 +50,6 @@ class Sessions(Operator):
     def label(self) -> str:
         """The silence that ends one."""
         return f"sessions {self.gap:,}"
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Cut the whole value."""
-        return self.of(zset_of(values[0]), tick.room), None
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""

@@ -133,11 +133,9 @@ class Function(Protocol):
     @property
     def key(self) -> tuple[int, ...]:
         """The columns of the key."""
-        ...
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value."""
-        ...
 
 
 class ChangeState(NamedTuple):

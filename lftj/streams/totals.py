@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import COUNT, HIGH, MOST, Accumulators, Folding, Results, Sums, carried, sums_of
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.streams.integral import Integral, ascending
-from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, TickByTick, Value, zset_of
 from lftj.streams.wide_sums import WIDE, magnitude, small_pieces, wide_mean, wide_sums, without_over
 from lftj.streams.zsets import ZSet, added, check_sums
 from scantree.consolidate import runs_of
@@ -82,7 +82,7 @@ Beyond = dict[int, tuple[Rows, Rows]]
 
 
 @dataclass(frozen=True)
-class Totals(Operator):
+class Totals(TickByTick):
     """A row (key..., totals...) for each key while the weights of its rows do not add up to zero.
 
     `group`: the columns of the key · `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`:
@@ -113,10 +113,6 @@ class Totals(Operator):
     def width(self) -> int:
         """The key, the totals and the mark."""
         return len(self.key) + len(self.totals) + self.marked
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Add up the whole value."""
-        return self.of(zset_of(values[0]), tick.room), None
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""

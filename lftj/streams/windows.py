@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lftj.errors import EvaluationError
-from lftj.streams.operators import Narrowed, Operator, Tick, Value, zset_of
+from lftj.streams.operators import Narrowed, Room, TickByTick
 from lftj.streams.zsets import ZSet
 
 # Times below this in magnitude, with a window's length below it, stay within 64 bits.
@@ -39,7 +39,7 @@ class WindowRangeError(EvaluationError, OverflowError):
 
 
 @dataclass(frozen=True)
-class Windows(Operator):
+class Windows(TickByTick):
     """Each row once per window that its time is in, with the window's start and end as last columns."""
 
     symbol: ClassVar[str] = "windows"
@@ -54,10 +54,6 @@ class Windows(Operator):
         """How long, and how far apart."""
         return f"windows {self.size:,}" + (f" every {self.every:,}" if self.every != self.size else "")
 
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Add the windows."""
-        return self.of(zset_of(values[0])), None
-
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
         """What is wanted, the time, and both ends."""
         (arity,) = arities
@@ -65,7 +61,7 @@ class Windows(Operator):
         made = replace(self, column=reads.index(self.column))
         return Narrowed(made, (*reads, arity, arity + 1), (reads,))
 
-    def of(self, zset: ZSet) -> ZSet:
+    def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set: at most size / every rows for each, rounded up."""
         times = zset.rows[self.column]
         if not len(zset):
