@@ -29,8 +29,6 @@ from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null
 from lftj.values.value_type import Misfit
 
-NOTHING: Mapping[str, Any] = {}
-
 
 class Compiled:
     """A checked query. `schema`: of its answers · `parameters`: in the order of the text · `reads`: relations.

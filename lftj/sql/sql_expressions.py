@@ -54,13 +54,3 @@ def value(node: exp.Expr, scope: SqlScope) -> list[Case]:
 def holds(node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
     """Where a predicate is true, in alternatives that exclude one another."""
     return Expressions(scope).truth(node, True)
-
-
-def fails(node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
-    """Where a predicate is false, in alternatives that exclude one another; not where it is unknown."""
-    return Expressions(scope).truth(node, False)
-
-
-def unknown(node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
-    """Where a predicate is neither true nor false, in alternatives that exclude one another."""
-    return Expressions(scope).truth(node, None)

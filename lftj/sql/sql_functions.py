@@ -82,10 +82,6 @@ def _either(takes: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _text(value: str) -> ast.Constant:
-    return ast.Constant(value, SYMBOL)
-
-
 def whole_constant(of: Translator, node: exp.Expr, argument: exp.Expr, what: str) -> int:
     """The whole number that an argument writes out."""
     cases = of.value(argument)

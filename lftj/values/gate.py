@@ -146,20 +146,15 @@ def to_numpy(
 
 
 def to_rows(
-    schema: Schema,
-    columns: Sequence[Codes],
-    symbols: SymbolTable,
-    *,
-    rows: int | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows as Python tuples, decoded `chunk_rows` at a time. The first is a `NamedRow`."""
+    """The rows as Python tuples, decoded `CHUNK_ROWS` at a time. The first is a `NamedRow`."""
     total = _rows(columns, rows)
     if not schema.arity:
         yield from [()] * total
-    for lo in range(0, total if schema.arity else 0, chunk_rows):
+    for lo in range(0, total if schema.arity else 0, CHUNK_ROWS):
         decoded = [
-            symbols.values(codes[lo : lo + chunk_rows], type) for codes, type in zip(columns, schema.types, strict=True)
+            symbols.values(codes[lo : lo + CHUNK_ROWS], type) for codes, type in zip(columns, schema.types, strict=True)
         ]
         rows_decoded = zip(*decoded, strict=True)
         if not lo:

@@ -120,13 +120,6 @@ def to_stored(value: object, type: str) -> int | str:
     return stored
 
 
-def to_code(value: object, type: str) -> int:
-    """The code of a value of a type that is not in the dictionary, or of null; `Misfit` as `to_stored`."""
-    stored = to_stored(value, type)
-    assert isinstance(stored, int), f"a {type} is in the dictionary"
-    return stored
-
-
 def from_stored(stored: int | str, type: str) -> Any:
     """The Python value of what is stored: None for null."""
     made = type_of(type)

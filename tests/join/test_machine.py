@@ -19,7 +19,7 @@ from lftj.language.clause import Apply, Value
 from lftj.language.functors import CHECKED, FUNCTORS
 from lftj.plan.lowering import COMPARISONS, CONVERSIONS, FAMILY
 from lftj.values.type_table import from_stored as from_code
-from lftj.values.type_table import to_code
+from lftj.values.type_table import to_stored
 from tests.plain.arithmetic import Undefined
 from tests.plain.checked import value_of
 
@@ -84,14 +84,14 @@ def run(op: int, *codes: int) -> tuple[int, int]:
 
 def expected(term: Apply) -> tuple[int, int]:
     try:
-        return expression_vm.HOLDS, to_code(value_of(term, {}), term.type)
+        return expression_vm.HOLDS, to_stored(value_of(term, {}), term.type)
     except Undefined as error:
         return (expression_vm.DIVISION_BY_ZERO if "zero" in str(error) else expression_vm.OUT_OF_RANGE), 0
 
 
 def check(op: str, kind: str, *values: float) -> None:
     term = Apply(op, tuple(Value(v, kind) for v in values), kind)
-    status, result = run(OPERATIONS[op] + FAMILY[kind], *(to_code(v, kind) for v in values))
+    status, result = run(OPERATIONS[op] + FAMILY[kind], *(to_stored(v, kind) for v in values))
     wanted, code = expected(term)
     assert status == wanted, (op, kind, values)
     if status == expression_vm.HOLDS:
@@ -125,7 +125,7 @@ def test_conversions(source: str, target: str) -> None:
     op = f"{letters[source]}to{letters[target]}"
     more = [9.2e18, -9.3e18, 1.8e19, 1.9e19, 0.9, -0.9, 2.0**63 - 1024] if source == "float" else []
     for value in [*VALUES[source], *more]:
-        status, result = run(CONVERSIONS[source, target], to_code(value, source))
+        status, result = run(CONVERSIONS[source, target], to_stored(value, source))
         wanted, code = expected(Apply(op, (Value(value, source),), target))
         assert (status, result if status == expression_vm.HOLDS else 0) == (wanted, code), (op, value)
 
@@ -136,7 +136,7 @@ def test_comparisons(op: str, kind: str) -> None:
     """Codes keep the order of values, so one comparison serves all types."""
     holds = {"=": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[op]
     for a, b in itertools.product(VALUES[kind], repeat=2):
-        regs = np.array([to_code(a, kind), to_code(b, kind)], np.int64)
+        regs = np.array([to_stored(a, kind), to_stored(b, kind)], np.int64)
         code = np.array([[COMPARISONS[op], 0, 0, 1]], np.int64)
         status = expression_vm.run_code(code, 0, 1, regs, np.zeros(1, np.int64), np.zeros(expression_vm.CELL))
         assert (status == expression_vm.HOLDS) == getattr(a, holds)(b)
@@ -146,7 +146,7 @@ def test_comparisons(op: str, kind: str) -> None:
 @given(st.floats(allow_nan=False))
 def test_float_codes_round_trip(value: float) -> None:
     cell = np.zeros(expression_vm.CELL)
-    code = to_code(value, "float")
+    code = to_stored(value, "float")
     assert expression_vm.float_of(code, cell) == value
     assert expression_vm.code_of(value, cell) == code
 

@@ -129,5 +129,5 @@ def values(text: str) -> list[tuple[int, Any]]:
 def keys(text: str, truth: bool | None) -> list[int]:
     """The keys of the rows where a predicate is true, false or unknown: once for each alternative that says so."""
     scope = Scope(f"select {text}")
-    asked = {True: expressions.holds, False: expressions.fails, None: expressions.unknown}[truth]
-    return sorted(k for k, _ in _answers(scope, [(c, ast.Variable("k")) for c in asked(parsed(text), scope)]))
+    found = expressions.Expressions(scope).truth(parsed(text), truth)
+    return sorted(k for k, _ in _answers(scope, [(c, ast.Variable("k")) for c in found]))

@@ -17,7 +17,7 @@ from lftj.values import faults
 from lftj.values.codes import KEY_MAX, KEY_MIN, as_codes
 from lftj.values.schema import Column, Schema
 from lftj.values.type_table import from_stored as from_code
-from lftj.values.type_table import to_code, to_stored, type_of
+from lftj.values.type_table import to_stored, type_of
 from lftj.values.value_type import Misfit
 
 
@@ -46,7 +46,7 @@ def test_scalar_and_bulk_maps_agree_and_invert(typed):
     type, values = typed
     codes = encode_array(np.array(values, DTYPE[type]), type)
     assert codes.dtype == np.int64
-    assert codes.tolist() == [to_code(value, type) for value in values]
+    assert codes.tolist() == [to_stored(value, type) for value in values]
     assert decode_array(codes, type).tolist() == values == [from_code(code, type) for code in codes]
     assert decode_array(codes, type).dtype == DTYPE[type]
 
@@ -54,7 +54,7 @@ def test_scalar_and_bulk_maps_agree_and_invert(typed):
 @given(TYPED)
 def test_codes_keep_the_order_and_the_equality_of_values(typed):
     type, values = typed
-    codes = [to_code(value, type) for value in values]
+    codes = [to_stored(value, type) for value in values]
     for value, code in zip(values, codes, strict=True):
         for other, other_code in zip(values, codes, strict=True):
             assert (value < other) == (code < other_code)
@@ -79,26 +79,26 @@ def test_codes_keep_the_order_and_the_equality_of_values(typed):
     ],
 )
 def test_the_codes_of_the_module_docstring(type, value, code):
-    assert to_code(value, type) == code
+    assert to_stored(value, type) == code
     assert encode_array(np.array([value], DTYPE[type]), type).tolist() == [code]
 
 
 def test_negative_zero_comes_back_as_zero():
-    assert math.copysign(1, from_code(to_code(-0.0, "float"), "float")) == 1
+    assert math.copysign(1, from_code(to_stored(-0.0, "float"), "float")) == 1
     assert math.copysign(1, decode_array(encode_array(np.array([-0.0]), "float"), "float")[0]) == 1
 
 
 @pytest.mark.parametrize("value", [np.int8(-3), np.uint16(7), np.int64(2**62), 5])
 def test_every_integer_but_bool_is_a_number(value):
-    assert to_code(value, "number") == int(value)
-    assert type(to_code(value, "number")) is int
+    assert to_stored(value, "number") == int(value)
+    assert type(to_stored(value, "number")) is int
 
 
 @pytest.mark.parametrize(
     "value", [1.5, 3, np.float32(0.5), np.float16(0.25), np.float64(2.0), np.int64(2**53), -(2**70)]
 )
 def test_floats_and_exact_integers_are_floats(value):
-    assert from_code(to_code(value, "float"), "float") == value
+    assert from_code(to_stored(value, "float"), "float") == value
 
 
 MISFITS = [
@@ -131,7 +131,7 @@ MISFITS = [
 @pytest.mark.parametrize(("value", "type", "fault"), MISFITS)
 def test_a_value_that_does_not_fit_says_why(value, type, fault):
     with pytest.raises(Misfit) as caught:
-        to_code(value, type)
+        to_stored(value, type)
     assert caught.value.fault == fault
 
 

@@ -28,9 +28,10 @@ def columns_of(rows, schema, symbols):
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 2, 100])
-def test_rows(symbols, chunk_rows):
+def test_rows(monkeypatch, symbols, chunk_rows):
+    monkeypatch.setattr(gate, "CHUNK_ROWS", chunk_rows)
     columns = columns_of(ROWS, MIXED, symbols)
-    rows = list(gate.to_rows(MIXED, columns, symbols, chunk_rows=chunk_rows))
+    rows = list(gate.to_rows(MIXED, columns, symbols))
     assert rows == ROWS
     assert [type(value) for value in rows[0]] == [int, int, float, str]
     assert [gate.decode_row([int(c[i]) for c in columns], MIXED, symbols) for i in range(3)] == ROWS
