@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 from lftj.language import ast
@@ -67,7 +67,7 @@ def conjunctions(body: Literals, outside: Iterable[Node] = (), *, braces: bool =
     the body of an aggregate.
     """
     try:
-        alternatives = _all_of(body, False, False if braces else None)
+        alternatives = _conjunction(body, False if braces else None)
         opened: _Alternatives = []
         while alternatives:
             literals = alternatives.pop(0)
@@ -136,15 +136,16 @@ def _with_marks(literal: ast.Literal, marks: Sequence[ast.Literal]) -> ast.Liter
     return replace(literal, literal=replace(literal.literal, alternatives=((*group, *more),)))
 
 
-def _all_of(literals: Literals, negated: bool, under: _Under) -> _Alternatives:
-    """The alternatives of `a and b and ...`, each literal negated first if `negated` says so."""
-    result: _Alternatives = [()]
-    for literal in literals:
-        options = _literal(literal, negated, under)
-        if len(result) * len(options) > LIMIT:
-            raise OverflowError
-        result = [done + option for done in result for option in options]
-    return result
+def _all_of(each: Iterable[_Alternatives]) -> _Alternatives:
+    """The alternatives of `a and b and ...`, from those of each."""
+    factors = list(each)
+    if prod(map(len, factors)) > LIMIT:
+        raise OverflowError
+    return [tuple(chain.from_iterable(options)) for options in product(*factors)]
+
+
+def _conjunction(literals: Literals, under: _Under) -> _Alternatives:
+    return _all_of(_literal(literal, False, under) for literal in literals)
 
 
 def _any_of(alternatives: Iterator[_Alternatives]) -> _Alternatives:
@@ -161,12 +162,9 @@ def _literal(literal: ast.Literal, negated: bool, under: _Under) -> _Alternative
         return _literal(literal.literal, not negated, under if under is None else True)
     if isinstance(literal, ast.Disjunction):
         if not negated:
-            return _any_of(_all_of(alternative, False, under) for alternative in literal.alternatives)
+            return _any_of(_conjunction(alternative, under) for alternative in literal.alternatives)
         # not (A or B) is (not A) and (not B)
-        return [
-            tuple(part for option in options for part in option)
-            for options in _product([_none_of(alternative, literal, under) for alternative in literal.alternatives])
-        ]
+        return _all_of(_none_of(alternative, literal, under) for alternative in literal.alternatives)
     if not negated:
         return [(_there_is(literal) if under and _has_wildcard(literal) else literal,)]
     if isinstance(literal, ast.Comparison):
@@ -196,9 +194,3 @@ def _none_of(alternative: Literals, within: ast.Disjunction, under: _Under) -> _
     if len(alternative) == 1:
         return _literal(alternative[0], True, under)
     return [(ast.Negation(replace(within, alternatives=(alternative,)), within.span),)]
-
-
-def _product(factors: list[_Alternatives]) -> Iterator[tuple[Literals, ...]]:
-    if prod(len(options) for options in factors) > LIMIT:
-        raise OverflowError
-    return product(*factors)
