@@ -83,12 +83,10 @@ class Written(Protocol):
     @property
     def name(self) -> str:
         """Its name."""
-        ...
 
     @property
     def columns(self) -> dict[str, str]:
         """Its columns by name."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -101,21 +99,17 @@ class Target(Protocol):
     @property
     def directives(self) -> tuple[Directive, ...]:
         """The directives of all programs."""
-        ...
 
     @property
     def rejects(self) -> dict[str, Rejects | None]:
         """Per relation, the rows that its last load put into quarantine."""
-        ...
 
     @property
     def load(self) -> Callable[..., Rejects | None]:
         """Add the rows of a source to the facts of a relation."""
-        ...
 
     def evaluate(self, *names: str) -> None:
         """Bring relations up to date."""
-        ...
 
     def __getitem__(self, name: str) -> Written: ...
 

@@ -38,15 +38,12 @@ class Stored(Protocol):
     @property
     def orders(self) -> Collection[tuple[int, ...]]:
         """The key orders (permutations of the columns) that are built, the declared one first."""
-        ...
 
     def order(self, columns: tuple[int, ...]) -> Version:
         """The rows in the key order `columns` (a permutation), built if need be."""
-        ...
 
     def forget(self, columns: tuple[int, ...]) -> None:
         """Drop a secondary key order that nobody is going to use."""
-        ...
 
 
 class Statistics:

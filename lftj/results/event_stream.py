@@ -93,12 +93,10 @@ class TakingEvents(Protocol):
     @property
     def delta(self) -> Deltas:
         """What it changed, once it has ended."""
-        ...
 
     @property
     def stats(self) -> dict[str, Any]:
         """What it did, once it has ended."""
-        ...
 
     def _relation(self, name: str) -> StoredRelation: ...
 
@@ -115,7 +113,6 @@ class Applying(Protocol):
     @property
     def transaction(self) -> Callable[..., AbstractContextManager[TakingEvents]]:
         """A transaction."""
-        ...
 
 
 def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], timeout: float | None) -> AppliedEvents:
