@@ -62,7 +62,12 @@ def join_lines(joins: Mapping[str, Any], indent: str) -> list[str]:
     lines = []
     for plan in joins.get("plans", ()):
         expected = f"about {amount(max(1, round(plan['steps_per_row'])), 'step')} a changed row"
-        lines.append(f"{indent}when {plan['changed']} changes: key order {', '.join(plan['key_order'])}; {expected}")
+        what = (
+            f"{' or '.join(plan['moves'])} moves in {plan['changed']}"
+            if "moves" in plan
+            else f"{plan['changed']} changes"
+        )
+        lines.append(f"{indent}when {what}: key order {', '.join(plan['key_order'])}; {expected}")
     for join in joins.get("ran", ()):
         how = f"key order {', '.join(join['key_order'])}; " if join["key_order"] else ""
         how += f"{', '.join(join['looked_up'])} looked up; " if join["looked_up"] else ""

@@ -30,9 +30,10 @@ Ints = npt.NDArray[np.int64]
 # Columns of `spans`: where the part of a variant begins in each array of the walk (it ends where the next one's begins)
 FRAMES, DEPTHS, PARTS, MOVES, BOUNDS, BLOCKS, CODE, REGS, HEAD = range(9)
 # ... the variables that a changed row binds, whether the atom is negated, where the places of its variables in a row of
-# output begin in `places`, and where a row of output holds how many rows of the atom it stands for (-1: one)
-BOUND, NEGATED, PLACES, NUMBER = 9, 10, 11, 12
-SPAN = 13
+# output begin in `places`, where a row of output holds how many rows of the atom it stands for (-1: one), and how many
+# variants come before it that derivations are left to
+BOUND, NEGATED, PLACES, NUMBER, EARLIER = 9, 10, 11, 12, 13
+SPAN = 14
 # Columns of `deltas`, a row per variant: where its change lies in `changes` (rows int64[arity, m], kinds[m], tops[m],
 # as in engine.trace.TraceChange), m and arity; m is 0 where nothing changed.
 AT, COUNT, ARITY = 0, 1, 2
@@ -111,14 +112,14 @@ def _changed(changes, deltas, v, kind, depth, places, at_places, out, i, each):
 
 @kernel
 def _drop_earlier(changes, deltas, spans, places, v, kind, out, first, n):
-    """Of rows [first, n) of `out`, written by variant `v`, keep those that no variant before it writes; how many.
+    """Of rows [first, n) of `out`, written by variant `v`, keep those that no EARLIER one writes; how many.
 
     Of rows that stand for several, keep what is left of these.
     """
     kept = first
     for i in range(first, n):
         known = False
-        for u in range(v):
+        for u in range(spans[v, EARLIER]):
             own = -kind if spans[u, NEGATED] else kind
             depth, number = spans[u, BOUND], spans[u, NUMBER]
             if deltas[u, COUNT] == 0:
@@ -252,7 +253,7 @@ def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out
                 status = _join_variant(
                     mem, own, changes, deltas, v, sign, lo[BOUND], each, out, state, share, shares, budget
                 )
-                if v > 0 and control[WRITTEN] > state[CHECKED]:
+                if lo[EARLIER] > 0 and control[WRITTEN] > state[CHECKED]:
                     control[WRITTEN] = _drop_earlier(
                         changes, deltas, spans, places, v, kind, out, state[CHECKED], control[WRITTEN]
                     )

@@ -26,6 +26,16 @@ from lftj.join import delta_join, expression_vm, triejoin
 from lftj.join import join_state as cells
 from lftj.join.run import NO_END, SLICE, Counters, Limits, Overdue
 from lftj.language.clause import Clause, Value, Var
+from lftj.maintain.moved_bounds import (
+    MovedRows,
+    MovingAtom,
+    OrderRead,
+    changed_rows,
+    in_pairs,
+    moving_atoms,
+    place_of,
+    relations_of,
+)
 from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order
 from lftj.plan.body import Atom, Body, body_of
@@ -34,6 +44,7 @@ from lftj.plan.keyorder import delta_order
 from lftj.plan.lowering import Encode, SeekHints, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.recursion.variants import CHANGED
+from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from scantree.crew import LOOK, Crew, Shift, apart
 from scantree.memory import Arena
@@ -69,17 +80,28 @@ class Followed:
 class Variant:
     """The plan of one atom, which is `shown` to people so.
 
-    `order`: in which its changed rows are read, the columns that bind `variables` first · `negated` · `places`: the key
-    order of each trie node · `number`: the column of output that holds the atom's multiplicity (-1: it has none).
+    `order`: in which its changed rows are read, the columns that bind `variables` first · `negated` · `places`: where
+    each trie node is read · `number`: the column of output that holds the atom's multiplicity (-1: it has none) ·
+    `moved`: what it joins, where that is lone rows or pairs of an atom with bounds that move (moved_bounds.py) ·
+    `changed`: the name of the change that it is about.
     """
 
-    def __init__(self, body: Body, atom: Atom, relations: Mapping[str, StoredRelation]) -> None:
+    def __init__(
+        self,
+        body: Body,
+        atom: Atom,
+        relations: Mapping[str, StoredRelation],
+        shown: str = "",
+        moved: MovedRows | None = None,
+    ) -> None:
         self.negated = all(a is not atom for a in body.atoms)
-        columns = (body.shown.get(v, v) if v else "_" for v in atom.columns)
-        self.shown = f"{'!' * self.negated}{atom.predicate}({', '.join(columns)})"
+        self.shown = shown or f"{'!' * self.negated}{_shown(body, atom)}"
         bound = [c for c, v in enumerate(atom.columns) if v is not None]
         self.order: Order = (atom.predicate, (*bound, *(c for c, v in enumerate(atom.columns) if v is None)))
         self.variables = tuple(v for v in atom.columns if v is not None)
+        self.moved, self.changed = moved, self.order
+        if moved is not None:
+            self.order, self.changed = moved.atom.order, moved.name
         others = tuple(a for a in body.atoms if a is not atom)
         blocking = tuple(a for a in body.negated if a is not atom)
         multiplicity = Var(atom.multiplicity, "number")
@@ -92,17 +114,53 @@ class Variant:
         }
         statistics[CHANGED] = OneRow(relations[atom.predicate])
         choice = delta_order(asked, statistics, tuple(dict.fromkeys(self.variables)))
-        self.steps = choice.cost  # of a change: the key orders are there by then
         plan = plan_join(replace(asked, atoms=others), choice, relations)
+        # Of a change: the key orders are there by then.
+        self.steps = choice.cost if moved is None else moved.steps(plan)
         # Every derivation counts, so there is no existential suffix.
         self.plan = replace(plan, until=len(plan.depths))
-        self.places: list[Order] = [(node.predicate, node.key_order) for node in plan.nodes]
+        self.places = [place_of(node.predicate, node.key_order) for node in plan.nodes]
 
 
 def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list[Variant]:
-    """The plans of the atoms of `clause`, negated ones behind the others."""
-    body = body_of(clause)
-    return [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
+    """The plans of the atoms of `clause`, negated ones behind the others, and behind these the ones with moving bounds.
+
+    What goes and comes with other rows is left to the variants of these.
+    """
+    moving = moving_atoms(clause)
+    while True:
+        found = _planned(clause, moving, relations)
+        spared = spared_steps(found)
+        if all(spared[atom] > 0 for atom in moving):
+            return found
+        moving = [atom for atom in moving if spared[atom] > 0]
+
+
+def _planned(clause: Clause, moving: Sequence[MovingAtom], relations: Mapping[str, StoredRelation]) -> list[Variant]:
+    body, late = body_of(clause), {atom.place for atom in moving}
+    found = [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated) if atom.place not in late]
+    relations = relations_of(moving, relations)
+    shown = {atom.place: _shown(body, atom) for atom in body.atoms}
+    for rows in changed_rows(clause, moving):
+        place, body = rows.atom.place, body_of(rows.clause, {rows.atom.place})
+        (atom,) = (atom for atom in body.atoms if atom.place == place)
+        found.append(Variant(body, atom, relations, shown[place], rows))
+    return found
+
+
+def spared_steps(variants: Sequence[Variant]) -> dict[MovingAtom, float]:
+    """Of atoms with moving bounds, the steps that a changed row is expected to take less in a pair than alone."""
+    found: dict[MovingAtom, float] = {}
+    for variant in variants:
+        if variant.moved is not None:
+            steps = -variant.steps if variant.moved.failing is not None else variant.steps
+            found[variant.moved.atom] = found.get(variant.moved.atom, 0.0) + steps
+    return found
+
+
+def _shown(body: Body, atom: Atom) -> str:
+    columns = (body.shown.get(v, v) if v else "_" for v in atom.columns)
+    return f"{atom.predicate}({', '.join(columns)})"
 
 
 class JoinedRows(NamedTuple):
@@ -120,20 +178,30 @@ class _Arrays:
     def __init__(self, variants: Sequence[Variant], names: tuple[str, ...], versions: Versions, encode: Encode) -> None:
         walks, self.ranked = [], False
         spans = np.zeros((len(variants) + 1, delta_join.SPAN), np.int64)
-        head, places, joined_orders = 0, list[int](), list[Order | None]()
+        head, places, joined_orders = 0, list[int](), list[OrderRead | None]()
+        earlier = sum(variant.moved is None for variant in variants)
         for v, variant in enumerate(variants):
-            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), SeekHints(jumps=False))
+            nodes = zip(variant.plan.nodes, variant.places, strict=True)
+            read = {(node.predicate, node.key_order): versions[place.order] for node, place in nodes}
+            lowered = lower(variant.plan, read, encode, np.zeros(1, np.int64), SeekHints(jumps=False))
             walk = lowered.walk
             expression_vm.run_code(lowered.prelude, 0, len(lowered.prelude), walk.regs, walk.ranks, walk.cell)
             at = {depth.variable: d for d, depth in enumerate(variant.plan.depths)}
             head = len(walk.head)
             walk = walk._replace(head=np.concatenate([walk.head, np.array([at[n] for n in names], np.int64)]))
             self.ranked |= lowered.ranked
-            spans[v, delta_join.BOUND :] = len(variant.variables), variant.negated, len(places), variant.number
+            spans[v, delta_join.BOUND :] = (
+                len(variant.variables),
+                variant.negated,
+                len(places),
+                variant.number,
+                min(v, earlier),
+            )
             spans[v + 1, : delta_join.BOUND] = spans[v, : delta_join.BOUND] + [
                 len(part) for part in walk[: delta_join.BOUND]
             ]
-            places += [head + names.index(variable) for variable in variant.variables]
+            if variant.moved is None:  # of the others nobody looks for changed rows
+                places += [head + names.index(variable) for variable in variant.variables]
             # A walk has one frame at least.
             joined_orders += variant.places or [None]
             walks.append(walk)
@@ -152,9 +220,9 @@ class _Arrays:
 
     def reset(self, old: Versions, new: Versions) -> None:
         """Forget the last change; look at these versions."""
-        roots = self.roots
-        for o, order in enumerate(self.orders):
-            roots[0, o], roots[1, o] = old[order].root, new[order].root
+        roots, versions = self.roots, (old, new)
+        for o, (order, before, after) in enumerate(self.orders):
+            roots[0, o], roots[1, o] = versions[before][order].root, versions[after][order].root
         self.state[delta_join.BEGUN] = 0
 
     def join(
@@ -206,7 +274,7 @@ class _Arrays:
             parts += [change.rows.reshape(-1), change.kinds, change.tops]
             at += (arity + 2) * m
         if places != self._places:  # changes of one row are placed in the same way again and again
-            found = [places.get(variant.order, NOWHERE) for variant in variants]
+            found = [places.get(variant.changed, NOWHERE) for variant in variants]
             self.deltas[:] = found
             self._places, self._looked = places, sum(m for _, m, _ in found)
         return np.concatenate(parts, dtype=np.int64), self._looked
@@ -216,7 +284,8 @@ class ClauseDelta:
     """A clause that is followed by its delta.
 
     `watched`: the key orders in which changes are looked at, of `whole` ones all columns · `orders`: those and the ones
-    that are joined · `steps`: what a changed row of each relation is estimated to take · `variants`: one per atom.
+    that are joined · `steps`: what a changed row of each relation is estimated to take · `moving`: of atoms with bounds
+    that move, how much less it takes in a pair · `variants`: at least one per atom.
     """
 
     # It has no trace of a join, and what asks for one looks for errors itself.
@@ -243,16 +312,31 @@ class ClauseDelta:
         self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self.variants))
         partial = {v.order for v in self.variants if v.number < 0 and len(v.variables) < len(v.order[1])}
         self.whole = frozenset(self.watched) - partial
-        joined = chain.from_iterable(v.places for v in self.variants)
+        joined = (place.order for v in self.variants for place in v.places)
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))
+        self._plain = frozenset(v.order for v in self.variants if v.moved is None)
         self.steps: dict[str, float] = {}
         for variant in self.variants:
-            name = variant.order[0]
-            self.steps[name] = self.steps.get(name, 0.0) + variant.steps
+            if variant.moved is None or variant.moved.failing is None:
+                name = variant.order[0]
+                self.steps[name] = self.steps.get(name, 0.0) + variant.steps
+        self.moving = spared_steps(self.variants)
         self._made: list[_Arrays] = []  # one per thread that has worked
+
+    def spared(self, changes: Mapping[str, Change]) -> float:
+        """How many of the `steps` that rows of `changes` are expected to take are not taken, as they go in pairs."""
+        return sum(
+            [
+                2 * atom.pairs_in(changes[atom.order[0]]) * steps
+                for atom, steps in self.moving.items()
+                if atom.order[0] in changes
+            ]
+        )
 
     def maintain(self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits) -> Followed:
         """The derivations that the `changes`, which lead from `old` to `new`, take away and bring."""
+        if self.moving:
+            changes = in_pairs(self.moving, changes, self._plain)
         crew, made = self.arena.crew, self._made
         self._made = []  # unless it ends well: the arrays are in no known state
         if not made:

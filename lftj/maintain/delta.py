@@ -268,5 +268,11 @@ class Delta:
 
 
 def _plans(delta: ClauseDelta) -> list[dict[str, Any]]:
-    """The plans of a clause that is followed by delta: one per atom."""
-    return [{"changed": v.shown, "key_order": list(v.plan.order), "steps_per_row": v.steps} for v in delta.variants]
+    """The plans of a clause that is followed by delta: one per atom, and those of pairs of old and new rows."""
+    plans = []
+    for variant in delta.variants:
+        order, moved = list(variant.plan.order), variant.moved
+        plans.append({"changed": variant.shown, "key_order": order, "steps_per_row": variant.steps})
+        if moved is not None and moved.failing is not None:
+            plans[-1]["moves"] = [v.name for v in moved.atom.moving]
+    return plans

@@ -132,11 +132,13 @@ class KeptDerivations:
     by_delta: bool = field(init=False)
     strategy: str = field(init=False)
     _names: set[str] = field(init=False)
+    _moving: list[ClauseDelta] = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_delta = any(isinstance(trace, ClauseDelta) for trace in self.traces)
         self.strategy = "delta" if self.by_delta else "trace"
         self._names = {name for clause in self.clauses for name in clause.reads}
+        self._moving = [trace for trace in self.traces if isinstance(trace, ClauseDelta) and trace.moving]
 
     # -- what it holds for --------------------------------------------------------------------------------------------
 
@@ -167,6 +169,8 @@ class KeptDerivations:
                     rows = len(changes[name].kinds)
                     found += rows
                     steps += rows * of_row
+        for delta in self._moving:
+            steps -= delta.spared(changes)
         return found, steps
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
