@@ -27,13 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.language.clause import BodyAtom, Clause, Compare, Term, Var, replaced, variables_of
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, replaced, variables_of
 from lftj.language.functors import COMPARISONS, NEGATED
+from lftj.language.types import FLOAT
 from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order
 from lftj.plan.body import body_of
@@ -133,7 +135,8 @@ def moving_atoms(clause: Clause) -> list[MovingAtom]:
         # Without a condition that connects it to others there is no bound; and to know which of two terms without a
         # value fails first, all others would have to be looked at (undefined_terms.py).
         connected = any(_names(c.left, c.right) - atom.variables for c in conditions)
-        conditions.sort(key=_may_fail)
+        # A term of null has no value either, though it is no error: which is null is asked before there are terms.
+        conditions.sort(key=lambda c: (_may_fail(c), isinstance(c.left, Apply) or isinstance(c.right, Apply)))
         if atom.multiplicity or not connected or sum(map(_may_fail, conditions)) > 1:
             continue
         columns = sorted(range(len(moves)), key=lambda c: (atom.columns[c] is None, moves[c]))
@@ -145,7 +148,15 @@ def moving_atoms(clause: Clause) -> list[MovingAtom]:
 
 
 def _may_fail(condition: Compare) -> bool:
-    return any(partial_of(condition))
+    return not all(map(_has_value, partial_of(condition)))
+
+
+def _has_value(term: Apply) -> bool:
+    """Whether a term of floats has a value, as one of the two is a constant: `inf - inf` and `0 * inf` have none."""
+    constants = [arg.value for arg in term.args if isinstance(arg, Value) and arg.type == FLOAT]
+    if term.op == "/" and not isinstance(term.args[1], Value):
+        return False
+    return term.op in ("+", "-", "*", "/") and any(value and isfinite(value) for value in constants)
 
 
 class MovedRows(NamedTuple):
