@@ -9,8 +9,8 @@ commit says of a head) · `commit_stats` (its figures) · `erased_in_vain` (eras
 strategy each) · `streams` (what comes and goes event by event) · `refused_calls` (what transactions say) ·
 `derivations`, `prepare` (what deltas and traces keep of a head, and how it is made) · `clause_delta` (a clause
 followed by joins of what changed) · `moved_bounds` (old and new rows of what is only compared, as pairs) ·
-`clause_trace`, `text_trace`, `trace_layout` (a clause followed by its trace) · `kept_triggers`, `body_maps` (what
-triggers keep of a head, and of all heads of one body) · `step` (a commit as strategies see it) · `journal` (log
-lines, counts, traces) · `background` (what commits need is compiled meanwhile) · `all_kernels` (everything once, so
-that all is compiled).
+`whole_bounds` (ranges of numbers by floats) · `clause_trace`, `text_trace`, `trace_layout` (a clause followed by its
+trace) · `kept_triggers`, `body_maps` (what triggers keep of a head, and of all heads of one body) · `step` (a commit
+as strategies see it) · `journal` (log lines, counts, traces) · `background` (what commits need is compiled meanwhile)
+· `all_kernels` (everything once, so that all is compiled).
 """

@@ -38,6 +38,7 @@ from lftj.language.functors import COMPARISONS, NEGATED
 from lftj.language.types import FLOAT
 from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order
+from lftj.maintain.whole_bounds import whole_bound
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.partial_functions import partial_of
@@ -204,7 +205,8 @@ def changed_rows(clause: Clause, moving: Sequence[MovingAtom]) -> Iterator[Moved
         for condition in atom.conditions:
             of_other = replace(condition, left=replaced(condition.left, by), right=replaced(condition.right, by))
             failing = replace(of_other, op=NEGATED[condition.op])
-            yield MovedRows(_with(clause, atoms, atom, pair, *holding, failing), atom, failing)
+            bounds = filter(None, map(whole_bound, (*atom.conditions, failing)))
+            yield MovedRows(_with(clause, atoms, atom, pair, *holding, failing, *bounds), atom, failing)
             holding.append(of_other)
 
 

@@ -173,6 +173,31 @@ def test_terms_of_null(conditions: str, rng: Random, maintain: str) -> None:
     follow(rng, text, {"a": [(1, 2, 3), floats], "b": [(1, 2), floats]}, derived, maintain)
 
 
+WHOLE = (-(2**63) + 1, -(2**53) - 1, -2, -1, 0, 1, 2, 2**53 + 1, 2**62 + 1, 2**63 - 513, 2**63 - 512, 2**63 - 1)
+REAL = (float("-inf"), -(2.0**53), -1.5, -1.0, 0.0, 0.5, 1.0, 2.0**53, 2.0**53 + 2, 2.0**62, 2.0**63, float("inf"))
+
+
+@examples(25, 3)
+@given(programs.seeds, st.sampled_from(sorted(OPERATORS)), st.sampled_from(("itof({}) {} {}", "{2} {1} to_float({0})")))
+@pytest.mark.parametrize("null", ["", "?"])
+def test_numbers_as_floats(null: str, rng: Random, op: str, written: str) -> None:
+    """A range of numbers, though it is their floats that are compared."""
+    text = f".decl a(i:number, v:number{null})\n.decl b(k:number, x:float{null})\n"
+    text += f"p(i, v) :- a(i, v), b(_, x), {written.format('v', op, 'x')}."
+
+    def derived(facts: Facts) -> set[Row]:
+        found = set()
+        for i, v in facts["a"]:
+            for _, x in facts["b"]:
+                if v is not None and x is not None:
+                    one, other = (float(v), x) if written.startswith("itof") else (x, float(v))
+                    found |= {(i, v)} if OPERATORS[op](one, other) else set()
+        return found
+
+    missing = (None,) if null else ()
+    follow(rng, text, {"a": [(1, 2, 3), WHOLE + missing], "b": [(1, 2), REAL + missing]}, derived, "delta")
+
+
 @examples(12, 2)
 @given(programs.seeds)
 @pytest.mark.parametrize(
@@ -219,6 +244,7 @@ def commits(db: lftj.Database, head: str, rows: list[tuple[Row, Row]]) -> Any:
     [
         ("item(i, _, p), t = mean v : { item(_, _, v) }, p > t", 40),
         ("item(i, g, p), t = mean v : { item(_, g, v) }, p > t", 40),
+        ("item(i, _, p), t = mean v : { item(_, _, v) }, to_float(p) > t", 40),
         ("item(i, g, p), t = mean v : { item(_, g, v) }, p > 0.5 * t, p < 2.0 * t", 100),
         ("item(i, _, p), t = mean v : { item(_, _, v) }, u = max v : { item(_, _, v) }, p > t, p < u", 120),
     ],
