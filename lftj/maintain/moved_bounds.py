@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, replaced, variables_of
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Value, Var, names_of, replaced
 from lftj.language.functors import COMPARISONS, NEGATED
 from lftj.language.types import FLOAT
 from lftj.maintain.step import TraceChange
@@ -117,25 +117,21 @@ def partners(gone: Ints, come: Ints) -> tuple[Ints, Ints]:
     return one, other
 
 
-def _names(*terms: Term | None) -> set[str]:
-    return {v.name for term in terms for v in variables_of(term)}
-
-
 def moving_atoms(clause: Clause) -> list[MovingAtom]:
     """The atoms of a clause whose changed rows are joined as pairs."""
     body = body_of(clause)
     compared = [c for c in clause.compares if c.op in COMPARISONS and c.op != "="]
-    shown = _names(*clause.head_args)
+    shown = names_of(*clause.head_args)
     shown |= {name for c in body.conditions if c.compare not in compared for name in c.variables}
     found = []
     for atom in body.atoms:
         needed = shown.union(*(a.variables for a in (*body.atoms, *body.negated) if a is not atom))
         moves = [v is not None and v not in needed for v in atom.columns]
         names = {v for v, moving in zip(atom.columns, moves, strict=True) if v and moving}
-        conditions = [c for c in compared if names & _names(c.left, c.right)]
+        conditions = [c for c in compared if names & names_of(c.left, c.right)]
         # Without a condition that connects it to others there is no bound; and to know which of two terms without a
         # value fails first, all others would have to be looked at (undefined_terms.py).
-        connected = any(_names(c.left, c.right) - atom.variables for c in conditions)
+        connected = any(names_of(c.left, c.right) - atom.variables for c in conditions)
         # A term of null has no value either, though it is no error: which is null is asked before there are terms.
         conditions.sort(key=lambda c: (_may_fail(c), isinstance(c.left, Apply) or isinstance(c.right, Apply)))
         if atom.multiplicity or not connected or sum(map(_may_fail, conditions)) > 1:
@@ -182,7 +178,7 @@ class MovedRows(NamedTuple):
         for d, depth in enumerate(plan.depths if self.failing is not None else ()):
             decided = d < self.atom.bound + len(others) and self.failing in depth.filters
             terms = [depth.definition, *(term for _, term in depth.bounds)]
-            if decided or others & _names(*terms):
+            if decided or others & names_of(*terms):
                 return min(plan.cost, before + PASSED * plan.cost)
             before += depth.rows
         return plan.cost
