@@ -356,9 +356,10 @@ class Commit:
         kept = step.kept.heads.get(head)
         if not isinstance(kept, KeptAlias) or self._program is not None or self._streams is not None:
             return False
+        if step.state.undefined or not kept.holds_for(step, heads):
+            return False
         schema, below = step.after[head].schema, step.after[kept.below].schema
-        unchecked = schema.key or schema.constraint or schema.functional > below.functional
-        if unchecked or step.state.undefined or not kept.holds_for(step, heads):
+        if schema.key or schema.constraint or schema.functional > below.functional:
             return False
         started = time.perf_counter()
         step.after[head], self.changes[head] = kept.shared(step, head)

@@ -259,3 +259,24 @@ def test_what_is_taken_up_is_told_once_wherever_an_interrupt_comes(tmp_path: Pat
         assert seen == [(i, -1) for i in range(at)]
         assert [row for deltas in feed.waiting() for row in deltas["edge"].inserted] == seen
         reader.close()
+
+
+def test_a_reader_of_a_view_that_was_replaced_follows_further_changes(tmp_path: Path) -> None:
+    """What it kept of the view before was of a part that is gone: the second refresh raised a KeyError."""
+    path = tmp_path / "views.lftj"
+    with lftj.Database(".decl e(a:number, b:number)", path=path) as db:
+        db.load("e", [(1, 2)])
+        db.sql("create view v as select a, count(*) as n from e group by a")
+        db.evaluate()
+        with lftj.Database(path=path, read_only=True) as reader:
+            for folded in ("count(*)", "sum(b)", "count(*)"):
+                with db.transaction() as tx:
+                    tx.insert("e", [(1, len(db["e"]) + 2)])
+                db.sql(f"create or replace view v as select a, {folded} as n from e group by a")
+                for _ in range(2):
+                    reader.refresh()
+                    assert list(reader["v"]) == list(db["v"])
+                    with db.transaction() as tx:
+                        tx.insert("e", [(2, len(db["e"]) + 2)])
+            reader.refresh()
+            assert list(reader["v"]) == list(db["v"])
