@@ -46,6 +46,9 @@ _WORDS = {
     'ask `db.query("tri(1, y, z)")`': "ask `lftj query 'tri(1, y, z)' PROGRAM`",
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
     'give a file, as in path="shop.lftj"': "give a file, such as shop.lftj",
+    "open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it": (
+        "give the program that it was made with, or --database a new file; Python changes the rules in a file"
+    ),
     "read_only=True opens a file that is there": "the command reads a file that is there",
     "check the path, or open it once without read_only": "check the path; `lftj run PROGRAM --database FILE` makes one",
     "open it without read_only=True; or change a copy in memory, `db.branch()`": (

@@ -511,3 +511,15 @@ def test_a_damaged_database_is_no_program(shell: Shell) -> None:
     assert "do: check the name; if it was a database, go back to a backup\n" in done.out + done.err
     for command in ("log", "compact", "check"):
         assert "empty.lftj is empty" in shell(command, "empty.lftj").err
+
+
+def test_another_program_for_a_database_is_told_without_calls_of_python(shell: Shell) -> None:
+    shell.write({"one.dl": ".decl e(a:number)\n", "two.dl": ".decl e(a:symbol)\n"})
+    assert shell("run", "one.dl", "--database", "e.lftj").code == 0
+    done = shell("run", "two.dl", "--database", "e.lftj")
+    assert done.code == 3
+    assert done.err.endswith(
+        "do: give the program that it was made with, or --database a new file; Python changes the rules in a file\n"
+    )
+    assert shell("run", "one.dl", "--database", "e.lftj").code == 0
+    assert shell("run", "two.dl", "--database", "new.lftj").code == 0
