@@ -300,6 +300,12 @@ def unknown_column(name: object, columns: Columns) -> DataError:
     from lftj.language.diagnostics import did_you_mean
 
     names = [column.name for column in columns]
+    if isinstance(name, list | tuple):
+        return DataError(
+            f"{name!r} is no name of a column",
+            why=f"columns are named one by one, and those of the stream are {', '.join(names) or 'none'}",
+            remedy=f"give {', '.join(map(repr, name)) or 'a name'}, without brackets around",
+        )
     if name in names:
         return DataError(
             f"no expression can name the column {name!r}",

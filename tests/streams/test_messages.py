@@ -293,6 +293,14 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
             "  do: name the columns and their types, as in `columns={'at': 'number?', 'n': 'number'}`"
         ),
     ),
+    "a list of columns to group by": (
+        lambda c, bid, item: bid.group_by(["item", "price"]),
+        (
+            "['item', 'price'] is no name of a column\n"
+            "  why: columns are named one by one, and those of the stream are item, price\n"
+            "  do: give 'item', 'price', without brackets around"
+        ),
+    ),
     "weights of another number": (
         lambda c, bid, item: streams.zset([(1,), (2,)], [1]),
         (
