@@ -8,7 +8,9 @@ statements ask is answered on stdout.
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,7 +23,7 @@ from lftj.cli.settings import Settings, check_folders
 from lftj.cli.strategy_notes import note_strategies
 from lftj.cli.tell_rejects import tell_rejects
 from lftj.cli.updates import apply_updates, check_updates, opened
-from lftj.errors import ConstraintError, Diagnostic, ProgramError
+from lftj.errors import ConstraintError, DataError, DataWarning, Diagnostic, ProgramError
 from lftj.language.clause import INTERNAL
 
 if TYPE_CHECKING:
@@ -40,6 +42,22 @@ if TYPE_CHECKING:
 
     Program = tuple[SqlText, list[exp.Expression], RuleOptions]
     Query = Callable[[], SqlResult]
+
+# What remedies say of options, which no file of a table can be given -> what to do with the file or the table instead.
+_FILE_WORDS = {
+    r"if it is a row, say header=False; else say which column is which, as in columns=\{.*\}": (
+        "if it is a row, write a line with the names of all columns above it; else give it these names"
+    ),
+    "if line 1 is a header, say header=True": "if line 1 is a header, give it the names of the table's columns",
+    r"(pick the columns|say which is which): columns=\{.*\}": "name the columns in the file as the table does",
+    "give the right delimiter= or declare fewer columns": (
+        "put commas between the fields of a .csv file, and tabs elsewhere; or create the table with fewer columns"
+    ),
+    "read with quoting=False": "write a .tsv file, in which quotes are data",
+    'pick the columns with columns=, or refuse such sources with extra="error"': (
+        "create the table with these columns, or leave them out of the file"
+    ),
+}
 
 
 def run_report(settings: Settings, output: str, on_error: str, stats: bool, updates: str | None) -> int:
@@ -130,12 +148,32 @@ def _carried_out(
             for name in [name for name in db if name not in before and not db._strata.of(name)]:
                 path = _file_of(name, settings.facts)
                 if path is not None:
-                    bad = db.load(name, path, on_error=on_error)
+                    with _in_words_of_files():
+                        bad = db.load(name, path, on_error=on_error)
                     if bad:
                         rejects[name] = bad
     if on_error == "quarantine":
         tell_rejects(rejects, [name for name in db if not db._strata.of(name)], rejects_folder)
     return queries
+
+
+@contextmanager
+def _in_words_of_files() -> Iterator[None]:
+    """Turn remedies that name options of `db.load` into what can be done about the file of a table."""
+
+    def worded(text: str) -> str:
+        for option, words in _FILE_WORDS.items():
+            text = re.sub(option, words, text)
+        return text
+
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            yield
+    except DataError as error:
+        error.remedy = worded(error.remedy)
+        raise
+    for warning in told:
+        warnings.warn(worded(str(warning.message)), DataWarning, stacklevel=2)
 
 
 def view_rules(program: str) -> tuple[tuple[Clause, ...], dict[str, Schema]]:

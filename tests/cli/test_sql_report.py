@@ -235,3 +235,35 @@ def test_a_report_that_is_not_written_leaves_its_database_empty(shell: Shell) ->
     (shell.folder / "out" / "total.csv" / "here").unlink()
     (shell.folder / "out" / "total.csv").rmdir()
     assert shell(*run).code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "remedy", "mended"),
+    [
+        ("sale.csv", "item,n\ntea,1\n", "else give it these names", "item,qty\ntea,1\n"),
+        ("sale.csv", "item,3\n", "write a line with the names of all columns above it", "item,qty\nitem,3\n"),
+        ("sale.csv", "name,n\ntea,1\n", "give it the names of the table's columns", "item,qty\ntea,1\n"),
+        ("sale.csv", "a,tea,1\n", "name the columns in the file as the table does", "a,item,qty\na,tea,1\n"),
+        ("sale.csv", "tea\t1\n", "put commas between the fields of a .csv file", "tea,1\n"),
+        ("sale.tsv", "tea,1\n", "and tabs elsewhere", "tea\t1\n"),
+        ("sale.csv", '"tea,1\n', "close the quote, or write a .tsv file", '"tea",1\n'),
+    ],
+)
+def test_files_of_tables_are_refused_with_remedies_that_they_have(
+    shell: Shell, file: str, text: str, remedy: str, mended: str
+) -> None:
+    shell.write({"report.sql": REPORT, f"facts/{file}": text})
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out")
+    assert done.code == 3
+    said = done.err.partition("\n  do: ")[2]
+    assert remedy in said
+    assert "=" not in said
+    shell.write({f"facts/{file}": mended})
+    assert shell("run", "report.sql", "-F", "facts", "-D", "out").code == 0
+
+
+def test_columns_of_a_file_that_no_table_has_are_told_with_a_remedy(shell: Shell) -> None:
+    shell.write({"report.sql": REPORT, "facts/sale.csv": "item,qty,more\ntea,1,2\n"})
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out")
+    assert done.code == 0
+    assert done.err.endswith("do: create the table with these columns, or leave them out of the file\n")
