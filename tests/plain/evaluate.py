@@ -104,9 +104,21 @@ def by_key(program: Program, component: tuple[str, ...], world: World, given: Co
         for rule in rules:
             made[rule.head.name] |= {stored(program, rule.head.name, row) for row in set(derived(rule, world))}
         if all(made[name] == world.rows[name] for name in component):
+            for rule in rules:
+                check_proposed(program, rule, world)
             return
         for name, rows in made.items():
             world.put(name, rows)
+
+
+def check_proposed(program: Program, rule: Rule, world: World) -> None:
+    """Every value that is proposed to an extreme in a recursion has to fit into its column, not the best one alone."""
+    *_, fold = rule.head.args
+    kind = program.kinds[rule.head.name][-1]
+    nullable = (rule.head.name, len(rule.head.args) - 1) in program.nullable
+    if isinstance(fold, Agg) and not rule.body and fold.op in ("min", "max"):
+        for value in world.values(fold, solve(fold.body, {}, world)):
+            cell(value, kind, nullable=nullable)
 
 
 def stored(program: Program, name: str, row: Sequence[Any]) -> Row:

@@ -14,7 +14,7 @@ import pytest
 
 import lftj
 from tests.conftest import JIT
-from tests.plain.evaluate import evaluate, parse
+from tests.plain.evaluate import Undefined, evaluate, parse
 
 
 @pytest.mark.parametrize(("type", "extreme"), [("number", str(-(2**63))), ("unsigned", f"{2**64 - 1}u")])
@@ -169,3 +169,23 @@ def test_what_is_folded_of_alternatives_may_have_the_code_of_null(kind: str, ext
             assert list(db[f"h{i}"]) == [(1, value), (2, 0), (3, 5)]
         for i in (1, 3):
             assert list(db[f"h{i}"]) == [(1, value), (3, 5)]
+
+
+@pytest.mark.parametrize(("type", "extreme", "op"), [("number", -(2**63), "max"), ("unsigned", 2**64 - 1, "min")])
+def test_what_is_proposed_in_a_recursion_is_no_number_whose_code_is_null(type: str, extreme: int, op: str) -> None:
+    """The fuzz failed: of the plain evaluator only the best value had to fit into the column."""
+    text = f""".decl b(x:number, v:{type})  .decl e(x:number, y:number, l:{type})  .decl d(x:number) -> v:{type}?
+        d[y] = {op} v : {{ b(y, v) ; d[x] = c, e(x, y, l), v = {"min" if op == "max" else "max"}(c, l) }}."""
+    facts = {"b": {(0, 5), (1, 3)}, "e": {(0, 1, extreme)}}
+    with pytest.raises(Undefined):
+        evaluate(parse(text), facts)
+    db = lftj.Database(text)
+    db.load("b", [(0, 5), (1, 3)])
+    with (
+        pytest.raises(lftj.Error, match=f"{extreme} does not fit into a column that admits null"),
+        db.transaction() as tx,
+    ):
+        tx.insert("e", [(0, 1, extreme)])
+    with db.transaction() as tx:
+        tx.insert("e", [(0, 1, 4)])
+    assert set(db["d"]) == evaluate(parse(text), {**facts, "e": {(0, 1, 4)}})["d"]
