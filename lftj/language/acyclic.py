@@ -18,7 +18,9 @@ conditions needs what was looked up. Relations that desugaring made for disjunct
 (aggregates.py) become clauses: an aggregate has one for each alternative in its braces. What is negated asks whether a
 key has a value, so `!t(y, v)` becomes two clauses, of which one holds at most: `!t(y, _)`, and `t(y, u), u != v`.
 Where null or its code (null.py) may be among the arguments there is one more for each, without the atom: null matches
-nothing.
+nothing. A negated atom over other relations, with a value that is looked up, is the lack of a count of matching rows:
+
+    p[x] = v :- e(x, y), p(y, v), !s(y, v).      @p.1(x, y, count) :- e(x, y), p(y, v), s(y, v).
 
 Source: K. Ross, *Modular stratification and magic sets for Datalog programs with negation*, JACM 1994.
 """
@@ -31,6 +33,7 @@ from itertools import product
 
 from lftj.language.aggregate_specs import sum_of_nothing
 from lftj.language.clause import (
+    Aggregate,
     Apply,
     BodyAtom,
     Clause,
@@ -119,7 +122,7 @@ class _Component:
         parts: InternalRelations,
         findings: Findings,
     ) -> None:
-        self._members, self._clauses, self._parts, self._findings = members, clauses, parts, findings
+        self._members, self._clauses, self._parts, self._findings = set(members), clauses, parts, findings
         self.schemas: dict[str, Schema] = {}
         self._heads: dict[str, list[Clause]] = {}
         for clause in clauses:
@@ -220,18 +223,11 @@ class _Component:
 
     def _of_keys(self, clause: Clause) -> list[Clause]:
         """A clause as several that negate no more than that a key has a value; of these, one holds at most."""
-        types = {v.name: v.type for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
         found = [replace(clause, negated=tuple(a for a in clause.negated if a.predicate not in self._members))]
         for number, atom in enumerate(a for a in clause.negated if a.predicate in self._members):
-            columns = [type_ or NUMBER for type_ in self._parts.names.relations[atom.predicate].types]
-            given = [(arg, column) for arg, column in zip(atom.args, columns, strict=True) if arg is not None]
-            if any(isinstance(arg, Value) and is_code_of_null(arg.value, column) for arg, column in given):
+            met = self._meeting_null(clause, atom)
+            if met is None:
                 continue
-            met = [
-                replace(arg, type=types.get(arg.name, arg.type))
-                for arg, column in given
-                if isinstance(arg, Var) and arg.name not in clause.or_null and meets_null(arg, types, column)
-            ]
             cases: list[Clause] = []
             for case in found:
                 for variable in dict.fromkeys(met):
@@ -239,9 +235,24 @@ class _Component:
                         continue
                     cases.append(replace(case, compares=(*case.compares, is_null(variable, holds=True))))
                     case = replace(case, compares=(*case.compares, not_null(variable)))
-                cases += _without_row(case, atom, Var(f"_u{number}", columns[-1]))
+                cases += _without_row(case, atom, Var(f"_u{number}", self._columns(atom)[-1]))
             found = cases
         return found
+
+    def _columns(self, atom: BodyAtom) -> list[str]:
+        return [type_ or NUMBER for type_ in self._parts.names.relations[atom.predicate].types]
+
+    def _meeting_null(self, clause: Clause, atom: BodyAtom) -> list[Var] | None:
+        """The variables of a negated atom that may be null or its code; None if one of its constants has that code."""
+        types = {v.name: v.type for other in clause.atoms for v in other.args if isinstance(v, Var)}
+        given = [(arg, type_) for arg, type_ in zip(atom.args, self._columns(atom), strict=True) if arg is not None]
+        if any(isinstance(arg, Value) and is_code_of_null(arg.value, type_) for arg, type_ in given):
+            return None
+        return [
+            replace(arg, type=types.get(arg.name, arg.type))
+            for arg, type_ in given
+            if isinstance(arg, Var) and arg.name not in clause.or_null and meets_null(arg, types, type_)
+        ]
 
     def _in_two(self, clause: Clause, variants: Sequence[Clause]) -> list[Clause]:
         """The rows of `clause`, and its `variants` over them, which differ in what they look up."""
@@ -251,7 +262,6 @@ class _Component:
             )
             return []
         below = tuple(a for a in clause.atoms if a.predicate not in self._members)
-        none = tuple(a for a in clause.negated if a.predicate not in self._members)
         bodies = [(below, *_bound(below, clause.compares))]
         keys = list(clause.head_args[:-1] if clause.aggregate is None else clause.head_args[: clause.aggregate.groups])
         looked_up = [a for v in variants for a in (*v.atoms, *v.negated) if a.predicate in self._members]
@@ -271,6 +281,13 @@ class _Component:
                 self._unbound(clause, missing[0])
                 return []
         bound, pushed = bodies[0][1], bodies[0][2]
+        outside = [a for a in clause.negated if a.predicate not in self._members]
+        none = tuple(a for a in outside if all(_names(a.args) <= names for _, names, _ in bodies))
+        for atom in (a for a in outside if a not in none):
+            counted = self._counted(clause, atom, bodies, none)
+            made += counted[0]
+            variants = [replace(variant, negated=(*variant.negated, *counted[1])) for variant in variants]
+            wanted |= {name for absent in counted[1] for name in _names(absent.args)}
         computed = {term: Var(f"_k{i}", term.type) for i, term in enumerate(keys) if isinstance(term, Apply)}
         every = {v.name: v for v in clause.variables() if v.name in bound}
         if clause.aggregate is None:  # no bindings are counted
@@ -316,6 +333,37 @@ class _Component:
                 )
             )
         return made
+
+    def _counted(
+        self, clause: Clause, atom: BodyAtom, bodies: Sequence[_Rows], none: tuple[BodyAtom, ...]
+    ) -> tuple[list[Clause], list[BodyAtom]]:
+        """What says that there is no row as of a negated atom with values that are looked up: (clauses, an atom).
+
+        The rows that match are counted, under all that the rows of the clause bind; the atom reads that, to be negated.
+        """
+        met = self._meeting_null(clause, atom)
+        if met is None:
+            return [], []
+        groups = tuple(v for v in clause.variables() if all(v.name in names for _, names, _ in bodies))
+        name = self._parts.number(owner(clause.head))
+        columns = (*(Column(v.name, v.type) for v in groups), Column("·n", NUMBER))
+        self.schemas[name] = Schema(name, columns, declared=False)
+        members = tuple(a for a in clause.atoms if a.predicate in self._members)
+        late = tuple(a for a in clause.negated if a.predicate in self._members)
+        made = []
+        for atoms, _, _ in bodies:
+            one = replace(
+                clause,
+                head=name,
+                head_args=groups,
+                atoms=(*atoms, atom, *members),
+                compares=(*clause.compares, *map(not_null, dict.fromkeys(met))),
+                negated=(*none, *late),
+                aggregate=Aggregate("count", len(groups), NUMBER),
+            )
+            made += self._in_two(one, self._variants(one))
+        self._members.add(name)
+        return made, [BodyAtom(name, (*groups, None), clause.span)]
 
     def _of_aggregates(self, variants: Sequence[Clause], below: tuple[BodyAtom, ...], wanted: set[str]) -> list[_Rows]:
         """What binds the keys of a head `total[p] = sum ...`: the rows of its aggregates, an alternative for each.

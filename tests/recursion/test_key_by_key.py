@@ -104,6 +104,12 @@ ACYCLIC = {
     ),
     "computed key": Written("w/2!", "t/2!", "t[x + 1] = t[x] + c :- w[x] = c, x < 3, x > -2.\nt[-1] = 1 :- w[_] = _."),
     "divided": Written("e/2 w/2!", "t/2!", "t[x] = 12 / v :- e(x, y), x < y, t[y] = v, v != 0.\nt[x] = c :- w[x] = c."),
+    # A value that is looked up was any value to an atom that is not of the recursion: `!s(y, v)` read as `!s(y, _)`.
+    "negated outside": Written(
+        "e/2 s/2 w/2!",
+        "t/2!",
+        "t[x] = n :- w[x] = c, n = c + sum v : { e(x, y), x < y, t(y, v), !s(y, v) }, !(s(x, n), e(n + 1, _)).",
+    ),
     "read above": Written(
         "e/3 w/2!",
         "t/2! big/1 n/1!",
@@ -324,7 +330,9 @@ def test_path_counts_are_an_instance() -> None:
             tx.erase("e", gone)
 
 
-@pytest.mark.parametrize("name", ["roll-up", "alternatives", "longest", "mutual", "negated", "nested", "paths"])
+@pytest.mark.parametrize(
+    "name", ["roll-up", "alternatives", "longest", "mutual", "negated", "nested", "paths", "negated outside"]
+)
 def test_circuits_agree(name: str) -> None:
     """`from_rules` of the same program, step by step."""
     mixed = ACYCLIC[name].mixed()
