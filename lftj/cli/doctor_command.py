@@ -25,6 +25,7 @@ from pathlib import Path
 
 from lftj import __version__, arguments
 from lftj.cli.outcome import Code
+from lftj.values.faults import counted
 from scantree._cache import cache_root
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -200,13 +201,9 @@ def _kernels(root: Path) -> Iterator[PartReport]:
     old = [folder for folder in root.glob("kernels-*") if folder != CACHE_DIR]
     if old:
         size = sum(path.stat().st_size for folder in old for path in folder.rglob("*") if path.is_file())
-        shown = f"{_bytes(size)} in {len(old)} {'folder' if len(old) == 1 else 'folders'} of other versions or modes"
-        yield PartReport(
-            "old kernels",
-            NOTE,
-            shown,
-            f"delete the folders `kernels-*` in the cache, except {CACHE_DIR.name}",
-        )
+        shown = f"{_bytes(size)} in {counted(len(old), 'folder')} of other versions or modes"
+        remedy = f"delete the folders `kernels-*` in the cache, except {CACHE_DIR.name}"
+        yield PartReport("old kernels", NOTE, shown, remedy)
 
 
 # --- the machine ------------------------------------------------------------------------------------------------------
@@ -258,12 +255,4 @@ def _bytes(size: int) -> str:
     return f"{size / 1000:.1f} kB"
 
 
-_PARTS: tuple[Callable[[], Iterator[PartReport]], ...] = (
-    _lftj,
-    _python,
-    _packages,
-    _cache,
-    _machine,
-    _java,
-    _extras,
-)
+_PARTS: tuple[Callable[[], Iterator[PartReport]], ...] = (_lftj, _python, _packages, _cache, _machine, _java, _extras)

@@ -13,6 +13,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.analysis import Analysis
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
+from lftj.language.notation import NAME
 from lftj.language.occurrences import AGGREGATE, RELATION, TYPE, VARIABLE, Occurrence
 from lftj.language.text import head_source
 from lftj.language.types import BASE_TYPES
@@ -26,7 +27,6 @@ DIRECTIVES = {
     ".output": "Writes a relation to a file: `.output tri`, which is `tri.csv`.",
     ".printsize": "Prints how many rows a relation has.",
 }
-_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 # A larger input file is not counted for a hover.
 _COUNTED_BYTES = 32_000_000
 
@@ -131,7 +131,7 @@ def rename_refusal(analysis: Analysis, name: Occurrence, new: str) -> str:
     """Why a name cannot become another; empty if it can."""
     if not can_be_renamed(analysis, name):
         return f"`{name.name}` is a word of the language, which cannot be renamed"
-    if not _NAME.fullmatch(new):
+    if not NAME.fullmatch(new):
         return f"`{new}` is no name: names are letters, digits, `_` and `?`, and do not begin with a digit"
     reserved = RESERVED_VARIABLES if name.kind == VARIABLE else RESERVED if name.kind == RELATION else BASE_TYPES
     if new in reserved:
@@ -141,7 +141,7 @@ def rename_refusal(analysis: Analysis, name: Occurrence, new: str) -> str:
         where = "in this rule" if name.kind == VARIABLE else "in this program"
         return f"there is another {name.kind} `{new}` {where}"
     for start, end in analysis.broken:
-        if name.kind != VARIABLE and name.name in _NAME.findall(analysis.source.text[start:end]):
+        if name.kind != VARIABLE and name.name in NAME.findall(analysis.source.text[start:end]):
             clause = analysis.source.text[start:end]
             line, _ = analysis.source.position(start + len(clause) - len(clause.lstrip()))
             return f"the clause of line {line} names `{name.name}` and does not parse: correct it first"

@@ -24,6 +24,7 @@ from lftj.cli.settings import Settings, check_folders, database, seconds_of
 from lftj.cli.updates import delta_text, shown_relations
 from lftj.errors import Error, ProgramError
 from lftj.language import ast
+from lftj.values.faults import counted
 
 if TYPE_CHECKING:
     from lftj.database import Database
@@ -69,8 +70,7 @@ class _Watch:
     def forever(self, *, initial: bool) -> None:
         """Read, and follow what changes."""
         unread = self._follow({self.settings.program}, initial=initial)
-        number = 1 + len(self.inputs)
-        say(f"lftj: watching {number} {'file' if number == 1 else 'files'}; Ctrl-C ends it")
+        say(f"lftj: watching {counted(1 + len(self.inputs), 'file')}; Ctrl-C ends it")
         while True:
             # What could not be read is tried again with what changes next.
             unread = self._follow(unread | self._changed(), initial=True)

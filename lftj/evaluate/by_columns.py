@@ -26,6 +26,7 @@ from lftj.evaluate.term_columns import TermColumns
 from lftj.join.row_table import RowTable
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause, Compare, Parameter, Value, Var
+from lftj.language.functors import FLIPPED
 from lftj.plan.body import body_of
 from lftj.plan.keyorder import MANY, OrderSearch
 from lftj.program.evaluation import Evaluation
@@ -43,7 +44,7 @@ PART = 1 << 18
 # for each lookup. Measured (bench.asked, of a million sales and TPC-H at 0.1): a step takes 24 to 30 ns, a row some 10
 # ns and 9 for each lookup.
 OFTEN, FEW, LOOKED_UP = 8, 1 / 4, 3 / 10
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+BOUNDS = {**FLIPPED, "=": "="}
 
 
 def rows_by_columns(
@@ -179,9 +180,9 @@ def _fixed(part: ReadColumns) -> Iterator[tuple[int, str, Value | Parameter]]:
     for compare in part.compared:
         for op, one, other in (
             (compare.op, compare.left, compare.right),
-            (FLIPPED.get(compare.op, ""), compare.right, compare.left),
+            (BOUNDS.get(compare.op, ""), compare.right, compare.left),
         ):
-            if op in FLIPPED and isinstance(one, Var) and isinstance(other, Value | Parameter):
+            if op in BOUNDS and isinstance(one, Var) and isinstance(other, Value | Parameter):
                 yield part.columns[one.name], op, other
 
 

@@ -17,13 +17,13 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.checker import check
 from lftj.language.functors import FUNCTORS
+from lftj.language.notation import NAME
 from lftj.language.occurrences import RELATION, TYPE, VARIABLE, Occurrence, occurrences
 from lftj.language.parse import parse_pieces
 from lftj.language.signature import EACH, SAME
 from lftj.language.source import Source
 from lftj.language.visitors import nodes
 
-_WORD = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 _OPAQUE = re.compile(r'//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*(?:"|\Z|(?=\n))')
 
 
@@ -50,7 +50,7 @@ class Analysis:
         for occurrence in self.occurrences:
             if occurrence.start <= offset <= occurrence.end:
                 return occurrence
-        for word in _WORD.finditer(self.source.text, self.clause(offset)[0]):
+        for word in NAME.finditer(self.source.text, self.clause(offset)[0]):
             if word.start() > offset:
                 break
             if offset <= word.end() and not self.is_opaque(offset):
@@ -187,7 +187,7 @@ def analyse(text: str, name: str, before: Analysis | None = None) -> Analysis:
         found = list(checked.warnings)
         columns = {name: {c.name: c.type for c in s.columns} for name, s in checked.schemas.items() if name[:1] != "@"}
     pieces = " ".join(text[start:end] for start, end in broken)
-    mentioned = set(_WORD.findall(pieces))
+    mentioned = set(NAME.findall(pieces))
     findings += [finding for finding in found if not (broken and _names(finding) & mentioned)]
     analysis = Analysis(Source(text, name), program, findings, broken)
     analysis.columns = _known_columns(analysis, columns)

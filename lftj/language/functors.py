@@ -276,11 +276,7 @@ class Constraint:
 MATCH = "match"
 _TESTS = (
     Constraint(
-        "contains",
-        ("part", "text"),
-        "The text contains the part.",
-        'contains("ell", "Hello")',
-        text_functors.contains,
+        "contains", ("part", "text"), "The text contains the part.", 'contains("ell", "Hello")', text_functors.contains
     ),
     Constraint(
         MATCH,
@@ -318,6 +314,8 @@ def known_as(op: str) -> Signature | Constraint:
 CHECKED = {"checked_add": "+", "checked_mul": "*"}
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+# A comparison with its sides exchanged.
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {
     "=": "!=",
     "!=": "=",
@@ -348,10 +346,4 @@ RESERVED = frozenset(name for name in FUNCTORS if name.isidentifier() and name n
 # Words that cannot name a variable.
 RESERVED_VARIABLES = frozenset(
     {"band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru", "land", "lor", "lxor", "lnot"}
-) | {
-    "nil",
-    "true",
-    "false",
-    "null",
-    "_",
-}
+) | {"nil", "true", "false", "null", "_"}

@@ -40,6 +40,8 @@ UNARY_LEVEL = 10
 POWER_LEVEL = 11
 ATOMIC_LEVEL = 12
 
+# A name of a relation or a variable.
+NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPED = {"'": "'", **{escape[1]: char for char, escape in ESCAPES.items()}}
 ESCAPES_SHOWN = r"""the escapes are \" \' \\ \a \b \f \n \r \t \v \xHH \uHHHH \UHHHHHHHH; a backslash is written `\\`"""

@@ -14,7 +14,6 @@ import decimal
 import linecache
 import numbers
 import operator
-import re
 import sys
 from collections.abc import Iterable
 from os.path import dirname, sep
@@ -25,13 +24,13 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
+from lftj.language.notation import NAME
 from lftj.language.text import literal_source, term_source
 from lftj.language.types import DECIMAL, FLOAT, NUMBER, NUMERIC, SYMBOL, of_class
 from lftj.values.faults import counted
 from lftj.values.type_table import family_of, type_of
 from lftj.values.value_type import Misfit
 
-_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 _OWN = dirname(dirname(__file__)) + sep
 
 
@@ -541,7 +540,7 @@ agg = _Aggregates()
 
 def has_form_of_name(name: str) -> bool:
     """Whether a text has the form of a name in rule text; it may be a reserved word."""
-    return _NAME.fullmatch(name) is not None
+    return NAME.fullmatch(name) is not None
 
 
 def check_name(name: object, what: str, reserved: Iterable[str] = RESERVED) -> str:

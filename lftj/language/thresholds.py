@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lftj.language.clause import INTERNAL, Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var, names_of
+from lftj.language.functors import FLIPPED
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 
 # The first word of the mark of such clauses (`Aggregate.op`).
 THRESHOLDS = "thresholds"
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SIGNS = {"+": 1, "-": -1}
 
 
@@ -228,7 +228,7 @@ class _Folding:
         self, compare: Compare, base: Sequence[BodyAtom], names: Sequence[set[str]]
     ) -> tuple[int, tuple[Var, ThresholdBound]] | None:
         """(the number of an atom, its key and a bound); None if the condition says nothing of the kind."""
-        if compare.op not in _FLIPPED:
+        if compare.op not in FLIPPED:
             return None
         left, right = _linear(compare.left), _linear(compare.right)
         if left is None or right is None:
@@ -308,9 +308,9 @@ def _ordered(compare: Compare, outer: Var) -> tuple[Var, str] | None:
     """(a key, how it compares with the variable `outer`) of a comparison of the two."""
     for mine, other, op in (
         (compare.left, compare.right, compare.op),
-        (compare.right, compare.left, _FLIPPED.get(compare.op, "")),
+        (compare.right, compare.left, FLIPPED.get(compare.op, "")),
     ):
-        if mine != outer and isinstance(mine, Var) and other == outer and op in _FLIPPED and mine.type == "number":
+        if mine != outer and isinstance(mine, Var) and other == outer and op in FLIPPED and mine.type == "number":
             return mine, op
     return None
 

@@ -62,7 +62,7 @@ class CostComparison(NamedTuple):
         anew = f"{_milliseconds(self.anew)} anew"
         if self.lost:
             anew += f" and {_milliseconds(self.lost)} for its maps after that"
-        return f"{_milliseconds(self.following)} for {_rows(self.rows, 'changed ')}, {anew}"
+        return f"{_milliseconds(self.following)} for {amount(self.rows, 'changed row')}, {anew}"
 
 
 class Withheld(NamedTuple):
@@ -82,7 +82,7 @@ class RowCount(NamedTuple):
     but: str
 
     def __str__(self) -> str:
-        return f"{_rows(self.rows)} changed{f' ({self.but})' if self.but else ''}"
+        return f"{amount(self.rows, 'row')} changed{f' ({self.but})' if self.but else ''}"
 
 
 # Why a strategy was chosen: in words, or as the numbers that say it.
@@ -124,10 +124,6 @@ class HeadReport(NamedTuple):
 
 def _milliseconds(nanoseconds: float) -> str:
     return f"about {nanoseconds / 1e6:,.1f} ms" if nanoseconds >= 50_000 else "under 0.1 ms"
-
-
-def _rows(count: int, kind: str = "") -> str:
-    return f"{count:,} {kind}{'row' if count == 1 else 'rows'}"
 
 
 def amount(count: int, noun: str) -> str:

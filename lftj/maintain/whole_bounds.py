@@ -13,8 +13,8 @@ range of numbers. All of it is made of functors that there are, and has a value 
 from __future__ import annotations
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var
+from lftj.language.functors import FLIPPED
 from lftj.language.types import FLOAT, NUMBER
-from lftj.plan.matches import BOUNDS
 from lftj.values.type_table import without_null
 
 # The least number, and the greatest one that is a float, too; what a float differs by from a number near it, at most.
@@ -23,9 +23,9 @@ LEAST, GREATEST, ROUNDED = -(2.0**63), 2.0**63 - 2.0**10, 2.0**-51
 
 def whole_bound(condition: Compare) -> Compare | None:
     """A bound of a variable that holds numbers, which follows from the condition; None if there is none."""
-    if condition.op not in BOUNDS:
+    if condition.op not in FLIPPED:
         return None
-    sides = (condition.op, condition.left, condition.right), (BOUNDS[condition.op], condition.right, condition.left)
+    sides = (condition.op, condition.left, condition.right), (FLIPPED[condition.op], condition.right, condition.left)
     for op, side, limit in sides:
         if isinstance(side, Apply) and side.op in ("itof", "to_float") and isinstance(side.args[0], Var):
             variable = side.args[0]

@@ -9,10 +9,8 @@ import numpy as np
 from lftj.errors import CycleError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.notation import literal_text
+from lftj.recursion.key_graph import shortened
 from scantree.version import Version
-
-# Of a longer cycle only the nodes at both ends are written out.
-SHOWN = 12
 
 
 def way(edges: Version, start: int, goal: int) -> list[int]:
@@ -36,11 +34,8 @@ def cycle_error(evaluator: Evaluator, edge: str, into: str, cycle: Sequence[int]
     """The error for a cycle of `edge`, from a node to itself."""
     kind = evaluator.relations[edge].schema.types[0]
     nodes = tuple(evaluator.decode(code, kind) for code in cycle)
-    texts = [literal_text(node, kind) for node in nodes]
-    if len(texts) > 2 * SHOWN:
-        texts[SHOWN:-SHOWN] = [f"... ({len(texts) - 2 * SHOWN:,} more)"]
     return CycleError(
-        f"`{edge}` has a cycle: {' -> '.join(texts)}",
+        f"`{edge}` has a cycle: {shortened([literal_text(node, kind) for node in nodes])}",
         cycle=nodes,
         why=f"the paths that `{into}` counts would have no end along it",
         remedy=f"leave out one of these edges, or end the counting with `tx.remove_rules({into!r})`",

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
+from lftj.language.functors import FLIPPED
 from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.keyorder import Choice
-from lftj.plan.matches import BOUNDS
 from lftj.plan.partial_functions import partial_of, partial_terms
 from lftj.plan.statistics import Stored
 from lftj.values.type_table import in_dictionary
@@ -326,11 +326,11 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
     Symbols are not in key order.
     """
     compare = condition.compare
-    if compare.op not in BOUNDS or in_dictionary(type):
+    if compare.op not in FLIPPED or in_dictionary(type):
         return None
     for op, side, other in (
         (compare.op, compare.left, compare.right),
-        (BOUNDS[compare.op], compare.right, compare.left),
+        (FLIPPED[compare.op], compare.right, compare.left),
     ):
         if isinstance(side, Var) and side.name == variable and all(v.name in earlier for v in variables_of(other)):
             # A constant without a value would have to be computed before the first depth, where nothing can fail.

@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lftj.language.clause import Value, Var
+from lftj.language.functors import FLIPPED
 from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.statistics import Statistics
 
-BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Of columns with as many keys no estimate says that they are the same; so of two searches the shorter one goes first.
 SURE = 0.95
 SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
@@ -202,14 +202,14 @@ class Matches:
                 and isinstance(other, Value)
                 and side.type == "number"
                 and isinstance(other.value, int)
-                and op in BOUNDS
+                and op in FLIPPED
                 and self.holding[side.name]
             ):
                 atom = self.holding[side.name][0]
                 # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is
                 # left.
                 below = self.statistics[atom.predicate].part_below(atom.columns.index(side.name), int(other.value))
-                upward = (op if side is condition.compare.left else BOUNDS[op]) in (">", ">=")
+                upward = (op if side is condition.compare.left else FLIPPED[op]) in (">", ">=")
                 return min(1.0, max(1e-4, 1.0 - below if upward else below))
         return SELECTIVITY.get(op, 0.5)
 

@@ -9,18 +9,17 @@ would depend on its own paths is refused as any aggregate over itself is. They a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from lftj.errors import DataError
 from lftj.language.clause import INTERNAL, Aggregate, BodyAtom, Clause, Value, Var
+from lftj.language.notation import NAME
 from lftj.program.put_heads import with_heads
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Column, Schema
 
 PATHS, NUMBERS = "paths", "numbers"
-_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 
 
 def big_counts_of(into: str) -> str:
@@ -46,7 +45,7 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
             why=f"it is {nodes}, and edges have two columns of one type",
             remedy="derive such a relation from it by a rule, and count its paths",
         )
-    if not _NAME.fullmatch(into):
+    if not NAME.fullmatch(into):
         raise DataError(
             f"into={into!r} is no name of a relation",
             why="rules name the relation, so its name is ASCII letters, digits, `_` and `?`, and starts with no digit",

@@ -176,7 +176,7 @@ def cycle_error(
     cycle = tuple(key[0] if len(key) == 1 else tuple(key) for _, key in [*named, named[0]])
     if query:
         return _of_query(heads[0], [f"({key})" for _, key in shown], cycle)
-    texts = _shortened([f"{head}[{key}]" for head, key in shown])
+    texts = shortened([f"{head}[{key}]" for head, key in shown])
     rule = next(c for c in clauses if owner(c.head) == heads[0] and len(c.atoms) + len(c.negated) > 1)
     return CycleError(
         f"the value of a key is computed from itself: {texts}",
@@ -187,7 +187,7 @@ def cycle_error(
     )
 
 
-def _shortened(around: list[str]) -> str:
+def shortened(around: list[str]) -> str:
     """What is met around a cycle, without the middle of a long one."""
     if len(around) > 2 * SHOWN:
         around[SHOWN:-SHOWN] = [f"... ({len(around) - 2 * SHOWN:,} more)"]
@@ -197,7 +197,7 @@ def _shortened(around: list[str]) -> str:
 def _of_query(head: str, rows: list[str], cycle: tuple[Any, ...]) -> CycleError:
     """The error for a cycle of a head of SQL: of all its recursions only `union all` goes key by key."""
     return CycleError(
-        f"a row of the recursive query in `{owner(head)}` is derived from itself: {_shortened(rows)}",
+        f"a row of the recursive query in `{owner(head)}` is derived from itself: {shortened(rows)}",
         cycle=cycle,
         why="with `union all` it would be there without end; nothing was changed",
         remedy="write `union`, which has each row once, or leave out one of the rows that lead round the cycle",

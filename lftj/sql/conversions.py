@@ -22,7 +22,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.functors import NEGATED
+from lftj.language.functors import FLIPPED, NEGATED
 from lftj.language.types import (
     BOOL,
     DATE,
@@ -298,8 +298,7 @@ def alike(given: str, target: str) -> bool:
 def compared(op: str, left: Known, right: Known, node: exp.Expr, source: SqlText) -> ast.Literal | bool:
     """The literal that two values compare so; a bool where that is known for all rows."""
     if isinstance(left.term, ast.Constant) and not isinstance(right.term, ast.Constant):
-        mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
-        return compared(mirrored, right, left, node, source)
+        return compared(FLIPPED.get(op, op), right, left, node, source)
     if isinstance(right.term, ast.Constant) and not isinstance(left.term, ast.Constant):
         given, type = right.term, right.type
         if _is_text(given) and family_of(left.type) == DECIMAL:  # it may have more digits, too

@@ -23,6 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Term, Value, Var, replaced
+from lftj.language.functors import FLIPPED
 from lftj.language.thresholds import RowSource, SumOf, ThresholdBound, ThresholdClause
 from lftj.triggers.algebra import (
     Add,
@@ -48,7 +49,6 @@ from scantree.version import Version
 COUNT, TOTAL = "count", "total"
 # Which rows of which relation, by conditions on its columns.
 Rows = tuple[str, tuple[Compare, ...]]
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ThresholdFormulas:
@@ -176,7 +176,7 @@ class ThresholdFormulas:
 
     def _end(self, bound: ThresholdBound, place: Mapping[str, str]) -> KeyEnd | RunEnd:
         """A bound as the end of an interval: a * x + L op 0, with a > 0, is x op -L / a."""
-        sign, op = (1, bound.op) if bound.coefficient > 0 else (-1, _FLIPPED[bound.op])
+        sign, op = (1, bound.op) if bound.coefficient > 0 else (-1, FLIPPED[bound.op])
         a, terms = sign * bound.coefficient, tuple((-sign * n, place[f"t{i}"]) for n, i in bound.terms)
         # Of integers x < b is x <= b - 1, and x >= b is x > b - 1.
         constant = -sign * bound.constant - (op in ("<", ">="))

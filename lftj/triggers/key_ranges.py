@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lftj.language.clause import Apply, Term, Var, names_of, variables_of
+from lftj.language.functors import FLIPPED
 from lftj.triggers.algebra import Cmp, Factor, Lift, MapRead, Statement, Val
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Bits of `KeyInterval.open`.
 OPEN_BELOW, OPEN_ABOVE = 1, 2
 
@@ -93,14 +93,14 @@ def _is_used(statement: Statement, read: MapRead, number: int) -> bool:
 
 def _solved(compare: Cmp, key: Var) -> tuple[str, Term] | None:
     """The comparison as `key op term`; None if it cannot be solved for the key."""
-    if compare.op not in _FLIPPED:
+    if compare.op not in FLIPPED:
         return None
     in_left, in_right = key.name in names_of(compare.left), key.name in names_of(compare.right)
     if in_left and in_right:
         return None
     if in_left:
         return _moved(compare.left, compare.op, compare.right, key)
-    return _moved(compare.right, _FLIPPED[compare.op], compare.left, key)
+    return _moved(compare.right, FLIPPED[compare.op], compare.left, key)
 
 
 def _moved(term: Term, op: str, other: Term, key: Var) -> tuple[str, Term] | None:
@@ -110,7 +110,7 @@ def _moved(term: Term, op: str, other: Term, key: Var) -> tuple[str, Term] | Non
     assert isinstance(term, Apply)
     holds = [key.name in names_of(arg) for arg in term.args]
     if term.op == "neg":
-        return _moved(term.args[0], _FLIPPED[op], Apply("neg", (other,), term.type), key)
+        return _moved(term.args[0], FLIPPED[op], Apply("neg", (other,), term.type), key)
     if term.op not in ("+", "-") or sum(holds) != 1:
         return None
     a, b = term.args
@@ -119,4 +119,4 @@ def _moved(term: Term, op: str, other: Term, key: Var) -> tuple[str, Term] | Non
         return _moved(mine, op, Apply("-", (other, rest), term.type), key)
     if holds[0]:
         return _moved(a, op, Apply("+", (other, b), term.type), key)
-    return _moved(b, _FLIPPED[op], Apply("-", (a, other), term.type), key)
+    return _moved(b, FLIPPED[op], Apply("-", (a, other), term.type), key)
