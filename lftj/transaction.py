@@ -64,14 +64,14 @@ from lftj.results.answer_errors import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
 from lftj.results.not_pickled import NotPickled
 from lftj.results.transaction_delta import Deltas
-from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, few_rows, of_bag
+from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, applied, few_rows, of_bag
 from lftj.store.copies import missing as missing_copies
 from lftj.store.primary_keys import replacing
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from scantree.locks import LostLockError
 from scantree.memory import ArenaFullError
-from scantree.version import Version
+from scantree.version import Rows, Version
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -353,14 +353,7 @@ class Transaction(RuleChanges, NotPickled):
         options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         return self._give(name, relation, UPSERT, source, options)
 
-    def _give(
-        self,
-        name: str,
-        relation: StoredRelation,
-        op: int,
-        source: Any,
-        options: ReadOptions,
-    ) -> Rejects | None:
+    def _give(self, name: str, relation: StoredRelation, op: int, source: Any, options: ReadOptions) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
         schema = relation.schema if op == UPSERT else relation.schema.given
         if options in PLAIN:

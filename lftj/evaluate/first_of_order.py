@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.group_scan import ranked
@@ -15,9 +14,8 @@ from lftj.language.first_rows import FirstRows, OrderedColumn
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary, is_nullable, type_of
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 KEY_MIN, KEY_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 # From so many times the rows that are asked for, most rows are put aside before those are sorted.
 FEW_TIMES = 4

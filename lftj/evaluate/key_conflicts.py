@@ -27,7 +27,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.errors import Error, KeyConflictError, Span
 from lftj.evaluate.evaluator import Evaluator
@@ -42,9 +41,8 @@ from lftj.values.schema import Schema
 from lftj.values.type_table import is_nullable
 from scantree.memory import ArenaFullError
 from scantree.sort import permuted, sorting
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 Row = tuple[Any, ...]
 
 # From this part of the relation on, looking through all of it is cheaper than looking up the keys of the inserted rows;

@@ -26,9 +26,8 @@ from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import family_of, is_nullable, null_rows, type_of
 from scantree.consolidate import runs_of
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 # Binary digits of a float's mantissa.
 DIGITS_OF_FLOAT = 53
 LOW_32 = 0xFFFFFFFF

@@ -11,12 +11,10 @@ whatever the size of the relation. Where more than half of all rows are in such 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from lftj.evaluate.window_values import Rows, windowed, windows_of
+from lftj.evaluate.window_values import windowed, windows_of
 from lftj.join.run import Limits
 from lftj.language.window_functions import has_windows
 from lftj.maintain.copied_rows import KeptOfCopies, below_of, exchanged
@@ -24,9 +22,9 @@ from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
-from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.stored import StoredRelation
+from scantree.version import Rows
 
 # More of the rows than this part in changed partitions: all are computed anew.
 MOST = 1 / 2
@@ -84,6 +82,7 @@ class ByPartition(FromContents):
 
     name = "window"
     follows = "by partitions"
+    why = WHY
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the heads of `over`."""
@@ -105,7 +104,3 @@ class ByPartition(FromContents):
         staged = super().prepare(step, heads, why, limits)
         staged.kept = KeptWindow(heads, step.after[below_of(heads)].content)
         return staged
-
-    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-        """Nothing is kept beside the contents."""
-        return {"why": WHY, "recorded": True, "current": heads.name not in step.state.stale}

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate import overdue
 from lftj.evaluate.undefined_groups import undefined_groups_of
@@ -41,12 +40,11 @@ from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
 from scantree.consolidate import count_in, counted
 from scantree.memory import Arena
-from scantree.version import Store, Version
+from scantree.version import Rows, Store, Version
 
 if TYPE_CHECKING:
     from lftj.evaluate.accumulators import Accumulators
 
-Rows = npt.NDArray[np.int64]
 DECLARED = "its rules are declared so"
 
 

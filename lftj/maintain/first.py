@@ -13,12 +13,10 @@ k rows in the list, whatever the size of the relation.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from lftj.evaluate.first_of_order import Rows, cut, first_of, in_order, leading
+from lftj.evaluate.first_of_order import cut, first_of, in_order, leading
 from lftj.join.run import Limits
 from lftj.language.first_rows import takes_first
 from lftj.maintain.copied_rows import KeptOfCopies, below_of, exchanged
@@ -26,12 +24,11 @@ from lftj.maintain.recompute import FromContents
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
-from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Schema
-from scantree.version import Version
+from scantree.version import Rows, Version
 
 SPARE = 64
 WHY = "a row that comes or goes changes a list of the first ones"
@@ -128,6 +125,7 @@ class First(FromContents):
 
     name = "first"
     follows = "by first rows"
+    why = WHY
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the heads of `limit`."""
@@ -146,7 +144,3 @@ class First(FromContents):
         staged = super().prepare(step, heads, why, limits)
         staged.kept = _prepared(heads, step.after[below_of(heads)], step)
         return staged
-
-    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-        """The list is what is kept."""
-        return {"why": WHY, "recorded": True, "current": heads.name not in step.state.stale}

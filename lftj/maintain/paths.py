@@ -6,8 +6,6 @@ An edge that comes or goes changes the counts by the paths to it times the paths
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +18,6 @@ from lftj.maintain.strategy import Cost, Declined, KeptContents, Staged
 from lftj.paths.count import check_range
 from lftj.paths.products import counts_after
 from lftj.program.declare_paths import NUMBERS, counts_paths
-from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
@@ -88,6 +85,7 @@ class Paths(FromContents):
 
     name = "paths"
     follows = "by products"
+    why = "an edge changes the counts by the paths to it times the paths from it"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the two heads of path counts."""
@@ -96,11 +94,3 @@ class Paths(FromContents):
     def kept(self, step: Step, heads: Heads) -> KeptCounts | None:
         """The counts, if the head was there and what it reads changed."""
         return KeptCounts(heads) if heads.name not in step.new_heads and below_of(heads) in step.changes else None
-
-    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-        """The counts are what is kept."""
-        return {
-            "why": "an edge changes the counts by the paths to it times the paths from it",
-            "recorded": True,
-            "current": heads.name not in step.state.stale,
-        }

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate.aggregate import aggregated
 from lftj.evaluate.by_columns import rows_by_columns
@@ -44,9 +43,7 @@ from lftj.recursion.key_rules import key_rules_of
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.triggers.kept_thresholds import by_sorting
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 
 @dataclass(slots=True)
@@ -220,10 +217,11 @@ RECOMPUTE = Recompute()
 class FromContents:
     """What strategies have in common that go on from contents: evaluating from scratch makes all they need.
 
-    `follows`: how they follow changes, in words.
+    `follows`: how they follow changes, in words · `why`: what is to be known of that, where it is the same for all.
     """
 
     follows: str
+    why = ""
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """The heads are new."""
@@ -232,6 +230,10 @@ class FromContents:
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate from scratch."""
         return RECOMPUTE.prepare(step, heads, why, limits)
+
+    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """Nothing is kept that has to be made."""
+        return {"why": self.why, "recorded": True, "current": heads.name not in step.state.stale}
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
         """One line."""

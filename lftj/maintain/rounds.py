@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.join.run import Limits
 from lftj.maintain.recompute import FromContents
@@ -38,7 +37,7 @@ from lftj.recursion.semi_naive import fixpoint_kind, joins_of
 from lftj.recursion.variant_plans import Relations
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.store.stored import StoredRelation
-from scantree.version import Version
+from scantree.version import Rows, Version
 
 # A change of such a part of what the rules read is evaluated anew, unless it is small in any case.
 BULK_ROWS, BULK_PART = 1_000, 1 / 8
@@ -52,7 +51,6 @@ TRACE, UNTRACED = "trace", "recursive rules keep no traces"
 # What asks for being maintained, however much changes.
 FORCED = (TRACE, "delta")
 Changes = dict[str, Change]
-Rows = npt.NDArray[np.int64]
 
 
 class KeptRounds(KeptContents):
@@ -180,11 +178,7 @@ class Lost(NamedTuple):
 
 
 def propagate(
-    fixpoint: Fixpoint,
-    before: Relations,
-    changes: Mapping[str, Change],
-    facts: Mapping[str, Change],
-    top: int,
+    fixpoint: Fixpoint, before: Relations, changes: Mapping[str, Change], facts: Mapping[str, Change], top: int
 ) -> Lost:
     """Bring the members in `fixpoint.relations` to what they are after a change; what went on the way.
 

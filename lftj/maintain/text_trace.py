@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate.term_columns import TermColumns
 from lftj.evaluate.text_steps import step
@@ -32,9 +31,8 @@ from lftj.program.text_split import TextSplit
 from lftj.store.change import change_of_rows
 from lftj.store.stored import StoredRelation
 from lftj.values.symbols import SymbolTable
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 Versions = Mapping[Order, Version]
 
 

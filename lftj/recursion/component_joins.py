@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join import expression_vm, trie
@@ -30,9 +29,7 @@ from lftj.recursion.variant_plans import Order, Relations, VariantPlan, VariantP
 from lftj.recursion.variants import CHANGED
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Column, Schema
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows of output that a run over less than LARGE begins with: over fewer changed rows than FEW, and over more.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate.aggregate import folded_bindings
 from lftj.evaluate.evaluator import Evaluator
@@ -23,9 +22,7 @@ from lftj.recursion.key_rules import KeyRule, KeyRules
 from lftj.recursion.key_tables import tables_of
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 
 class KeyByKey:

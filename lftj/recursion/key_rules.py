@@ -21,9 +21,8 @@ from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, va
 from lftj.program.strata import Heads
 from lftj.store.stored import StoredRelation
 from lftj.values.symbols import SymbolTable
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 Columns = dict[str, Rows]
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join import key_walk as cells
@@ -25,9 +24,8 @@ from lftj.recursion.key_rules import KeyLookup, KeyRule, KeyRules, Place
 from lftj.store.stored import StoredRelation
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
 from lftj.values.type_table import in_dictionary, is_nullable, storage_of, type_of
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 # Room for nodes to begin with, and the most: beyond, columns are quicker.
 ROOM, MOST = 1 << 7, 1 << 15
 # How an aggregate folds codes of a storage.

@@ -35,7 +35,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.group_scan import ranked
@@ -49,9 +48,7 @@ from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.type_table import in_dictionary
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 # Doubtful rows that wait to be made distinct, at most about.
 WAITING = 1 << 16

@@ -21,11 +21,12 @@ from lftj.errors import DataError
 from lftj.io.change_feed import meaning
 from lftj.io.changes import rows_to_insert
 from lftj.io.read_options import DEFAULTS
-from lftj.store.change import Rows, few_rows
+from lftj.store.change import few_rows
 from lftj.store.stored import StoredRelation
 from lftj.values.arrow_arrays import joins_wrongly
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
+from scantree.version import Rows
 
 Kinds = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]

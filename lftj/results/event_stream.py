@@ -32,7 +32,7 @@ from lftj.maintain.streams import Streams
 from lftj.results.event_blocks import BLOCK_FORM, BlockReader, BlocksOfRelation
 from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
-from lftj.store.change import ERASE, INSERT, Batch, Rows
+from lftj.store.change import ERASE, INSERT, Batch
 from lftj.store.copies import copies_of, walked
 from lftj.store.primary_keys import as_declared, facts_by_key
 from lftj.store.stored import StoredRelation
@@ -42,7 +42,7 @@ from lftj.values import gate
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from scantree.consolidate import runs_of
-from scantree.version import Version
+from scantree.version import Rows, Version
 
 if TYPE_CHECKING:
     import pyarrow

@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj import arguments
 from lftj.errors import DataError, UnknownColumnError
@@ -43,12 +42,11 @@ from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import family_of, in_dictionary, is_nullable, null_rows, storage_of, type_of
 from scantree.memory import ArenaFullError
 from scantree.scan import Monoid
-from scantree.version import Version
+from scantree.version import Rows, Version
 
 if TYPE_CHECKING:
     from lftj.store.stored import StoredRelation
 
-Rows = npt.NDArray[np.int64]
 _UNSIGNED = 1 << 63
 
 

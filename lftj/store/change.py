@@ -41,9 +41,8 @@ from scantree.consolidate import net_few
 from scantree.lagging import update_later
 from scantree.probe import NOTHING
 from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
-from scantree.version import Changes, Version
+from scantree.version import Changes, Rows, Version
 
-Rows = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
 
 INSERT, ERASE, UPSERT, COPIES = 1, -1, 2, 3

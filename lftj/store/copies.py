@@ -19,9 +19,8 @@ import numpy.typing as npt
 from lftj.errors import EvaluationError
 from lftj.values.codes import NUMBER_MAX
 from scantree.sort import sorting
-from scantree.version import Version
+from scantree.version import Rows, Version
 
-Rows = npt.NDArray[np.int64]
 Column = npt.NDArray[np.int64]
 
 

@@ -31,15 +31,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from lftj.errors import ForkError
 from scantree.layout import DIRS, HEADER, ROOM
 from scantree.locks import Lock
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 
 class _Nothing:

@@ -7,15 +7,12 @@ insert. The key may stand anywhere among the columns: rows under it are looked f
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.store.change import ERASE, INSERT, Batch
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Schema
 from scantree.sort import sort_rows
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 
 def key_first(schema: Schema) -> tuple[int, ...]:

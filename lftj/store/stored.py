@@ -33,7 +33,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.plan.statistics import Statistics
 from lftj.store.change import ERASED, INSERT, Batch, Change, applied, of_bag
@@ -45,9 +44,7 @@ from scantree.lagging import LaggingVersion
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid
 from scantree.sort import permuted
-from scantree.version import Store, Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Store, Version
 
 # A batch larger than this part of the relation is cheaper to sort in than to insert.
 SMALL_PART = 1 / 8

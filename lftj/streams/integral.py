@@ -15,13 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from lftj.streams.zsets import ZSet, added
 from scantree.memory import Arena
-from scantree.version import Store, Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Store, Version
 
 # The ways of a column, which add up. `NULL_FIRST`: its greatest code stands for null, which is to come first.
 ASCENDING, DESCENDING, NULL_FIRST = 0, 1, 2

@@ -27,9 +27,8 @@ from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, TickB
 from lftj.streams.wide_sums import WIDE, magnitude, small_pieces, wide_mean, wide_sums, without_over
 from lftj.streams.zsets import ZSet, added, check_sums
 from scantree.consolidate import runs_of
-from scantree.version import Store
+from scantree.version import Rows, Store
 
-Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 

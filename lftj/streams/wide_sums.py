@@ -25,9 +25,7 @@ from lftj.streams.zsets import WeightOverflowError, Weights
 from lftj.values.codes import decode_float, encode_float
 from lftj.values.type_table import family_of, type_of
 from scantree.consolidate import runs_of
-from scantree.version import Version
-
-Rows = npt.NDArray[np.int64]
+from scantree.version import Rows, Version
 
 # Weights of a change whose magnitudes sum up to less are summed in int64, where pieces then stay below LARGE.
 WIDE = float(1 << 30)
