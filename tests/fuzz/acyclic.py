@@ -103,6 +103,17 @@ class Recursion:
             return f"!{head}({key}, _)"
         return f"!{head}({key}, {self.value(values, 0)})"
 
+    def denied(self, at: str, values: list[str]) -> str:
+        """A negated atom, or two, over rows outside of the recursion with a value that may be looked up."""
+        value = self.value(values, pick(self.rng, (0, 0, 1)))
+        forms = (
+            f"!w({at}, {value})",
+            f"!q({at}, _, {value})",
+            f"!q(_, {at}, {value})",
+            f"!(q({at}, u, {value}), b(u))",
+        )
+        return pick(self.rng, forms)
+
     def braces(self, at: str, other: str, values: list[str], *, deep: bool = False) -> tuple[str, str]:
         """An aggregate over the values that a node's value comes from, and its type."""
         rng, own = self.rng, list[str]()
@@ -121,6 +132,8 @@ class Recursion:
         if own and not pick(rng, range(4)):
             op = pick(rng, ("<", ">", "!=", "<="))
             literals.append(f"{pick(rng, own)} {op} {self.value([*own, *values], 0)}")
+        if own and not pick(rng, range(6)):
+            literals.append(self.denied(pick(rng, (at, there)), own))
         if not pick(rng, range(8)):
             texts = (at, there) if self.node == "symbol" else (f"to_string({at})", f"to_string({there})")
             tests = ("!contains(A, B)", 'contains(A, cat(A, B, "b"))', "A != substr(B, 0, 1)", "strlen(A) <= strlen(B)")
@@ -172,6 +185,8 @@ class Recursion:
             elif choice < 7:
                 literals, there = self.step(at, values)
                 body += [*literals, self.looked_up(there, other, values)]
+            elif choice < 8 and values and pick(rng, (True, False)):
+                body.append(self.denied(at, values))
             elif choice < 8:
                 literals, _ = self.step(at, [])
                 body.append(f"!({', '.join(literals)})")

@@ -20,13 +20,18 @@ from tests.types.cases import CASES
 Row = tuple[Any, ...]
 TEXTS = sorted({*programs.DATA["symbol"], *asked.KEYS, *recursive_programs.POOLS["symbol"]})
 OTHERS = sorted(set(CASES) - {"symbol", "number", "unsigned", "float", "bool"})
-_COMPUTED = re.compile(r"\b(cat|substr|to_string|strlen|contains|match)\(")
+_COMPUTED = re.compile(r"\b(cat |(cat|substr|to_string|strlen|contains|match)\()")
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"')
 
 
 def qualifies(text: str) -> bool:
     """Whether a program has texts, and computes nothing of them."""
-    return ":symbol" in text and not _COMPUTED.search(text)
+    return ":symbol" in text and not computes(text)
+
+
+def computes(text: str) -> bool:
+    """Whether something is computed of texts."""
+    return bool(_COMPUTED.search(text))
 
 
 class Retyping:
@@ -44,6 +49,14 @@ class Retyping:
         literal = type_of(self.type).literal
         changed = _TEXT.sub(lambda found: literal(self._values[literal_eval(found[0])]), text)
         return changed.replace(":symbol", f":{self.type}")
+
+    def value(self, value: Any) -> Any:
+        """A value of the type for a text; any other value as it is."""
+        return self._values[value] if isinstance(value, str) and self.type != "symbol" else value
+
+    def kind(self, type: str) -> str:
+        """The type, in the program over texts, of a column of the database."""
+        return "symbol" if type.removesuffix("?") == self.type else type
 
     def values(self, kinds: tuple[str, ...], rows: Iterable[Row]) -> list[Row]:
         """Rows with values of the type for texts; `kinds`: the types of the columns."""

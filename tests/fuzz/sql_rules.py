@@ -29,6 +29,7 @@ from tests.plain.syntax import (
     Var,
     Wild,
     all_names,
+    names_in,
     nested_in,
 )
 
@@ -83,12 +84,17 @@ class _Translator:
         return _without_null(" UNION ".join(queries), len(kinds))
 
     def by_keys(self, keys: list[Term], fold: Agg, kinds: tuple[str, ...]) -> str:
-        """`f[keys] = aggregate : { body }`: a row per group; without keys the one group is there, empty or not."""
-        inner, kind = self.bindings(fold, {}, keys)
-        value = cast(folded(fold.op, kind), kinds[-1]).text
-        names = [f"k{i}" for i in range(len(keys))]
-        cells = ", ".join(f"{text} AS c{i}" for i, text in enumerate((*names, value)))
-        group = f" GROUP BY {', '.join(names)}" if names else ""
+        """`f[keys] = aggregate : { body }`: a row per group of the keys' variables.
+
+        Without variables the one group is there, empty or not.
+        """
+        names = sorted(set().union(*map(names_in, keys)))
+        inner, kind = self.bindings(fold, {}, [*keys, *map(Var, names)])
+        found = [f"any_value(k{i})" if names_in(key) else self.term(key, {}).text for i, key in enumerate(keys)]
+        cells = ", ".join(
+            f"{text} AS c{i}" for i, text in enumerate((*found, cast(folded(fold.op, kind), kinds[-1]).text))
+        )
+        group = f" GROUP BY {', '.join(f'k{len(keys) + i}' for i in range(len(names)))}" if names else ""
         return _without_null(f"SELECT {cells} FROM ({inner}) t{next(self.aliases)}{group}", len(kinds))
 
     def bindings(self, fold: Agg, around: Bound, keys: list[Term]) -> tuple[str, str]:

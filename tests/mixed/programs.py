@@ -140,8 +140,11 @@ def either(draw: Draw, mixed: Mixed, body: Scope) -> str:
     return f"({first} ; {second})"
 
 
-def inner(draw: Draw, mixed: Mixed, body: Scope, most: int) -> Scope:
-    """The body of an aggregate or a negated group: atoms that may hold variables of `body`, and others."""
+def inner(draw: Draw, mixed: Mixed, body: Scope, most: int, depth: int = 0) -> Scope:
+    """The body of an aggregate or a negated group: atoms that may hold variables of `body`, and others.
+
+    `depth`: how many more of them it may have within.
+    """
     found = Scope(body.names, body.bound)
     for _ in range(pick(draw, range(1, most + 1))):
         name = pick(draw, sorted(mixed.known))
@@ -152,12 +155,16 @@ def inner(draw: Draw, mixed: Mixed, body: Scope, most: int) -> Scope:
         found.literals.append(lookup_test(draw, mixed, found))
     if not pick(draw, range(8)):
         found.literals.append(either(draw, mixed, found))
+    if depth and not pick(draw, range(4)):
+        found.literals.append(group(draw, mixed, found, depth - 1))
+    if depth and not pick(draw, range(4)):
+        define(found, *aggregate(draw, mixed, found, depth - 1))
     return found
 
 
-def group(draw: Draw, mixed: Mixed, body: Scope) -> str:
+def group(draw: Draw, mixed: Mixed, body: Scope, depth: int = 1) -> str:
     """A negated conjunction, of two literals or more: one atom must not have variables of its own."""
-    found = inner(draw, mixed, body, 2)
+    found = inner(draw, mixed, body, 2, depth)
     while len(found.literals) < 2:
         name = pick(draw, sorted(mixed.known))
         found.literals.append(programs.atom(draw, found, name, mixed.known[name]))
@@ -165,15 +172,12 @@ def group(draw: Draw, mixed: Mixed, body: Scope) -> str:
     return f"!({', '.join(found.literals)}{other})"
 
 
-def aggregate(draw: Draw, mixed: Mixed, body: Scope, *, deep: bool = False) -> tuple[str, str]:
+def aggregate(draw: Draw, mixed: Mixed, body: Scope, depth: int = 1) -> tuple[str, str]:
     """An aggregate and the type of its value."""
     around = Scope(body.names, {v: k for v, k in body.bound.items() if pick(draw, (True, True, False))})
-    found = inner(draw, mixed, around, 2)
+    found = inner(draw, mixed, around, 2, depth)
     if not pick(draw, range(4)):
         found.literals.append(negated(draw, mixed, found))
-    if not deep and not pick(draw, range(6)):
-        term, kind = aggregate(draw, mixed, found, deep=True)
-        define(found, term, kind)
     braces = f"{{ {', '.join(found.literals)} }}"
     op = pick(draw, ("count", "count", "sum", "sum", "min", "max", "mean"))
     own = {v: k for v, k in found.bound.items() if v not in body.bound} or found.bound
@@ -181,11 +185,15 @@ def aggregate(draw: Draw, mixed: Mixed, body: Scope, *, deep: bool = False) -> t
     if op == "count" or not usable:
         return f"count : {braces}", "number"
     kind = pick(draw, usable)
-    names = [v for v, k in own.items() if k == kind]
-    term = pick(draw, names)
-    if kind != "symbol" and not pick(draw, range(4)):
-        term = f"{term} {pick(draw, '+-')} {pick(draw, names)}"
-    return f"{op} {term} : {braces}", "float" if op == "mean" else kind
+    return f"{op} {folded(draw, own, kind)} : {braces}", "float" if op == "mean" else kind
+
+
+def folded(draw: Draw, own: dict[str, str], kind: str) -> str:
+    """What an aggregate folds: a variable, or seldom a term of one."""
+    term = "" if pick(draw, range(3)) else programs.expression(draw, Body(bound=own), kind, 1)
+    if any(v in term for v in own):
+        return f"({term})"  # `min max(x) : { ... }` would read as a minimum of a maximum
+    return pick(draw, [v for v, k in own.items() if k == kind])
 
 
 def body_of(draw: Draw, mixed: Mixed) -> Scope:
@@ -236,6 +244,20 @@ def define(body: Scope, term: str, kind: str) -> None:
 # Rules ----------------------------------------------------------------------------------------------------------
 
 
+def value(draw: Draw, mixed: Mixed, body: Scope, kind: str) -> str:
+    """An argument of a head: seldom an aggregate."""
+    if not pick(draw, range(12)):
+        term, found = aggregate(draw, mixed, body)
+        if found == kind:
+            return term
+    return programs.operand(draw, body, kind) if pick(draw, range(5)) else operand(draw, mixed, body, kind)
+
+
+def rule_of(draw: Draw, mixed: Mixed, body: Scope, name: str, schema: Schema) -> str:
+    """The rule of a body for a head."""
+    return f"{name}({', '.join(value(draw, mixed, body, kind) for kind in schema)}) :- {', '.join(body.literals)}."
+
+
 def add_free(draw: Draw, mixed: Mixed, name: str) -> None:
     """One to three rules of any form."""
     schema: Schema | None = None
@@ -246,10 +268,7 @@ def add_free(draw: Draw, mixed: Mixed, name: str) -> None:
             schema = tuple(pick(draw, usable) for _ in range(pick(draw, (1, 1, 2, 2, 3, 0))))
             mixed.declare(name, schema)
             del mixed.known[name]  # not to be read by the other rules
-        args = [
-            programs.operand(draw, body, k) if pick(draw, range(5)) else operand(draw, mixed, body, k) for k in schema
-        ]
-        mixed.lines.append(f"{name}({', '.join(args)}) :- {', '.join(body.literals)}.")
+        mixed.lines.append(rule_of(draw, mixed, body, name, schema))
     assert schema is not None
     mixed.known[name] = schema
 
@@ -285,12 +304,19 @@ def add_folding(draw: Draw, mixed: Mixed, name: str) -> None:
         extra = inner(draw, mixed, body, 1) if pick(draw, (True, False)) else body
         literals = [*body.literals, *extra.literals] if extra is not body else body.literals
         keys = [v for v in extra.bound if pick(draw, (True, False))][:2]
-        folded = [v for v, k in extra.bound.items() if v not in keys and k != "symbol"]
-        op = pick(draw, ("count", "sum", "min", "max", "mean")) if folded else "count"
-        value = pick(draw, folded) if op != "count" else ""
-        kind = {"count": "number", "mean": "float"}.get(op) or extra.bound[value]
-        mixed.declare(name, (*(extra.bound[v] for v in keys), kind), functional=True)
-        mixed.lines.append(f"{name}[{', '.join(keys)}] = {op} {value} : {{ {', '.join(literals)} }}.")
+        own = {v: k for v, k in extra.bound.items() if v not in keys}
+        kind = pick(draw, sorted(set(own.values())) or ["number"])
+        ops = ["count", "min", "max", *(("sum", "mean") if kind != "symbol" else ())]
+        if kind == "symbol" and extra is body:  # bindings of one atom have an order
+            ops.append("cat")
+        op = pick(draw, ops) if own else "count"
+        term = folded(draw, own, kind) if op != "count" else ""
+        kinds = (*(extra.bound[v] for v in keys), {"count": "number", "mean": "float"}.get(op, kind))
+        if keys and not pick(draw, range(6)):
+            at = pick(draw, range(len(keys)))
+            keys[at] = programs.expression(draw, extra, kinds[at], 1)
+        mixed.declare(name, kinds, functional=True)
+        mixed.lines.append(f"{name}[{', '.join(keys)}] = {op} {term} : {{ {', '.join(literals)} }}.")
         return
     body = Scope()
     names = [body.fresh() for _ in schema]

@@ -36,6 +36,7 @@ from tests.plain.syntax import (
     Term,
     Var,
     Wild,
+    key_columns,
     matching_null,
     may_lack_value,
     names_in,
@@ -59,7 +60,11 @@ class Cycle(Exception):
 
 
 class KeyConflict(Exception):
-    """Two values for one key of a functional relation. The transaction that leads to it fails."""
+    """Two rows with one key. The transaction that leads to it fails."""
+
+
+class Broken(Exception):
+    """A row of a relation that must stay empty. The transaction that leads to it fails."""
 
 
 def evaluate(program: Program, data: Mapping[str, Iterable[Sequence[Any]]] | None = None) -> Contents:
@@ -78,8 +83,7 @@ def evaluate(program: Program, data: Mapping[str, Iterable[Sequence[Any]]] | Non
         while consequences(program, component, world) and recursive(program, component):
             pass
         for name in component:
-            if name in program.functional:
-                check_keys(name, world.rows[name])
+            check(program, name, world.rows[name])
     return world.rows
 
 
@@ -141,11 +145,15 @@ def cell(value: Scalar, kind: str, *, nullable: bool) -> Scalar:
     return value
 
 
-def check_keys(name: str, rows: set[Row]) -> None:
-    values: dict[Row, Scalar] = {}
-    for *key, value in rows:
-        if values.setdefault(tuple(key), value) != value:
-            raise KeyConflict(f"{name}{key}: {values[tuple(key)]} and {value}")
+def check(program: Program, name: str, rows: set[Row]) -> None:
+    """What is declared of a relation's rows."""
+    if name in program.empty and rows:
+        raise Broken(name)
+    columns, found = key_columns(program, name), dict[Row, Row]()
+    for row in rows if columns is not None else ():
+        other = found.setdefault(tuple(row[column] for column in columns or ()), row)
+        if other != row:
+            raise KeyConflict(f"{name}: {other} and {row}")
 
 
 def reads(rule: Rule) -> set[str]:
@@ -239,18 +247,17 @@ def in_key_order(body: Conj, found: Iterable[Env]) -> list[Env]:
 def derived(rule: Rule, world: World) -> Iterator[Row]:
     """The rows of a rule."""
     *keys, last = rule.head.args or (None,)
-    if isinstance(last, Agg) and not rule.body:  # the head's keys group
-        groups: dict[Row, list[Env]] = {} if keys or last.op not in ("count", "sum") else {(): []}
+    if isinstance(last, Agg) and not rule.body:  # the variables of the head's keys group
+        names = sorted(set().union(*map(names_in, keys)))
+        groups: dict[Row, list[Env]] = {} if names or last.op not in ("count", "sum") else {(): []}
         for env in solve(last.body, {}, world):
-            with suppress(Missing):
-                groups.setdefault(tuple(value_of(key, env, world.fold) for key in keys), []).append(env)
+            groups.setdefault(tuple(env[name] for name in names), []).append(env)
         for group, found in groups.items():
-            if last.operand is not None and keys and not any(True for _ in world.values(last, found)):
+            if last.operand is not None and names and not any(True for _ in world.values(last, found)):
                 continue
-            try:
-                yield (*group, world.fold_all(last, found))
-            except Empty:
-                continue
+            with suppress(Empty, Missing):
+                key = (value_of(key, dict(zip(names, group, strict=True)), world.fold) for key in keys)
+                yield (*key, world.fold_all(last, found))
         return
     for env in solve(rule.body, {}, world):
         if not all(known(arg, env) for arg in rule.head.args):

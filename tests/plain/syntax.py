@@ -96,7 +96,10 @@ Conj = tuple[Literal, ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """`head :- body`. Without body and with an aggregate for value the head's keys group (`deg[x] = count : {...}`)."""
+    """`head :- body`.
+
+    Without body and with an aggregate for value the variables of its keys group (`deg[x] = count : {...}`).
+    """
 
     head: Atom
     body: Conj
@@ -106,12 +109,14 @@ class Rule:
 class Program:
     """`kinds`: base types of declared relations; `functional`: those whose last column is the value of the others.
 
-    `nullable`: the columns that admit null.
+    `nullable`: the columns that admit null · `empty`: relations that must hold nothing · `primary`: columns of keys.
     """
 
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
     nullable: set[tuple[str, int]] = field(default_factory=set)
     functional: set[str] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
+    primary: dict[str, tuple[int, ...]] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     facts: list[tuple[str, tuple[Scalar, ...]]] = field(default_factory=list)
 
@@ -127,6 +132,7 @@ _LEVELS = ({"lor"}, {"lxor"}, {"land"}, {"bor"}, {"bxor"}, {"band"}, {"bshl", "b
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _FOLDS = ("count", "sum", "mean", "min", "max", "cat")
 _BASE = ("number", "unsigned", "float", "symbol")
+_QUALIFIERS = ("btree", "brie", "inline", "input", "output", "printsize", "empty", "primary")
 NULL_TESTS = ("is_null", "or_null", "known")
 
 
@@ -179,18 +185,33 @@ class _Parser:
         while self.accept(","):
             names.append(self.take())
         self.take("(")
-        kinds = []
+        columns, kinds = list[str](), list[str]()
         while not self.accept(")"):
+            columns.append(self.peek())
             kinds.append(self.column())
             self.accept(",")
         if self.accept("->"):
             kinds.append(self.column())
             self.program.functional.update(names)
-        while self.kind() == "name" and self.peek() in ("btree", "brie", "inline", "input", "output", "printsize"):
-            self.take()
+        while self.kind() == "name" and self.peek() in _QUALIFIERS and self.peek(1) not in ("(", "["):
+            self.qualifier(names, columns)
         for name in names:
             self.program.nullable |= {(name, i) for i, kind in enumerate(kinds) if kind.endswith("?")}
         self.program.kinds.update(dict.fromkeys(names, tuple(kind.removesuffix("?") for kind in kinds)))
+
+    def qualifier(self, names: list[str], columns: list[str]) -> None:
+        qualifier = self.take()
+        if qualifier == "empty":
+            self.program.empty.update(names)
+        elif qualifier == "primary":
+            self.take("-")
+            self.take("key")
+            self.take("(")
+            found = [columns.index(self.take())]
+            while self.accept(","):
+                found.append(columns.index(self.take()))
+            self.take(")")
+            self.program.primary |= dict.fromkeys(names, tuple(found))
 
     def column(self) -> str:
         self.take()
@@ -222,7 +243,9 @@ class _Parser:
             if not body and not lifted and all(_is_constant(arg) for arg in head.args):
                 self.program.facts.append((head.name, tuple(_constant(arg) for arg in head.args)))
                 continue
-            rule = Rule(head, (*body, *lifted, *self.known(*head.args)))
+            # Of null in a group, no key is computed (evaluate.derived).
+            groups = not body and any(isinstance(arg, Agg) for arg in head.args)
+            rule = Rule(head, (*body, *lifted, *(() if groups else self.known(*head.args))))
             if body:  # aggregates in heads are terms of the body
                 self.hoisted = []
                 rule = Rule(Atom(head.name, tuple(self.plain(a, isinstance(a, Agg)) for a in head.args)), rule.body)
@@ -535,6 +558,13 @@ def relations_in(node: Literal | Term) -> set[str]:
         return set().union(*(relations_in(part) for part in (*node.body, *own)))
     here = {node.name} if isinstance(node, Atom) else set()
     return here.union(*(relations_in(part) for part in _parts(node)))
+
+
+def key_columns(program: Program, name: str) -> tuple[int, ...] | None:
+    """The columns in which no two rows of a relation agree, if it has a key."""
+    if name in program.functional:
+        return tuple(range(len(program.kinds[name]) - 1))
+    return program.primary.get(name)
 
 
 def parse(text: str) -> Program:

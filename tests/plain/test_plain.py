@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import lftj
 from tests.plain.aggregates import Overflow, folded
 from tests.plain.evaluate import Cycle, KeyConflict, Undefined, Ungrounded, evaluate, parse
 from tests.plain.syntax import Unsigned
@@ -94,7 +95,10 @@ def test_types_come_from_columns() -> None:
 
 
 def test_heads_that_fold() -> None:
-    """With keys, a row per group that has a binding; without, the one group is there, empty or not, as in a body."""
+    """A row per group of the keys' variables; without these the one group is there, empty or not, as in a body."""
+    text = ".decl p(k:number) -> n:number\np[x / 4] = count : { q(x) }.\np[9] = sum y : { e(y, y) }."
+    assert answer(text) == {(0, 1), (9, 0)}
+    assert set(lftj.Database(f"{DECLARED}{text}\ne(1, 2). q(1). q(2). q(3).")["p"]) == {(0, 1), (9, 0)}
     assert answer(".decl p(x:number) -> c:number\np[x] = count : { e(x, _), q(x) }.") == {(1, 2), (2, 1)}
     assert answer(".decl p() -> c:number\np[] = sum y : { e(_, y) }.", e=[]) == {(0,)}
     assert answer(".decl p() -> c:number\np[] = max y : { e(_, y) }.", e=[]) == set()
