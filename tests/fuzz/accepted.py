@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import lftj
+from lftj.errors import ConstraintError
 
 
 def accepted(text: str) -> bool:
@@ -13,6 +14,6 @@ def accepted(text: str) -> bool:
         warnings.simplefilter("ignore")
         try:
             lftj.Database(text)
-        except lftj.ProgramError:
+        except (lftj.ProgramError, ConstraintError):
             return False
     return True

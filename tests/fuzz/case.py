@@ -12,10 +12,13 @@ from random import Random
 from lftj.language.options import VALUES
 from tests.fuzz import acyclic, extremes
 from tests.fuzz.accepted import accepted
+from tests.fuzz.declared import declared
+from tests.fuzz.more_rules import more_rules
 from tests.fuzz.nulls import admitting_null, sorted_rows, with_nulls
-from tests.fuzz.retype import OTHERS, Retyping, qualifies
+from tests.fuzz.questions import as_written, make_question, with_parameters
+from tests.fuzz.retype import OTHERS, Retyping, computes, qualifies
 from tests.fuzz.rewrites import rewritten
-from tests.fuzz.twin import OUTSIDE, Call, FuzzTwin, rules_of
+from tests.fuzz.twin import OUTSIDE, Call, FuzzTwin, rules_of, too_long
 from tests.mixed import asked, programs, twin
 from tests.mixed.programs import Mixed, pick
 from tests.mixed.twin import Twin
@@ -88,7 +91,17 @@ class Case:
             return f"{owner}.rules({rules_of(self.other, name)!r})"
         if verb == "raise":
             return "raise InterruptedError"
+        if verb == "reopen":
+            return "# the file is closed and opened"
+        if verb == "more":
+            return f"{owner}.rules({Retyping(self.type).program(name)!r})"
+        if verb == "ask":
+            text, values = with_parameters(name)
+            given = {parameter: Retyping(self.type).value(value) for parameter, value in values.items()}
+            return f"print(list({owner}.query({Retyping(self.type).program(text)!r}, **{given!r})))"
         given = Retyping(self.type).values(self.mixed.known[name], rows) if rows else rows
+        if verb == "bad":
+            return f"with contextlib.suppress(lftj.DataError): {owner}.insert({name!r}, {too_long(given)!r})"
         return f"{owner}.{verb}({', '.join([repr(name)] * bool(name) + [repr(given)] * bool(rows))})"
 
 
@@ -107,6 +120,8 @@ def make_case(seed: int) -> Case:
     form = pick(rng, (*["mixed"] * 5, *["acyclic"] * 3, "recursive", "recursive", "extreme", "overflowing"))
     mixed = FORMS[form].make_program(rng)
     mixed = mixed if pick(rng, range(3)) else admitting_null(mixed, rng)
+    if form == "mixed" and pick(rng, (True, False)):
+        mixed = declared(mixed, rng)
     other, names = rewritten(mixed.text, rng) if pick(rng, range(3)) else (mixed.text, [])
     if form == "acyclic" and not accepted(other):  # of a recursion by keys no part can be a relation of its own
         other, names = mixed.text, []
@@ -152,7 +167,7 @@ def some_step(rng: Random, twin: FuzzTwin, case: Case) -> Step:
     def anywhere(*call: str) -> None:
         calls.insert(rng.randint(0, len(calls)), (*call, []))  # type: ignore[arg-type]
 
-    heads = [name for name in twin.contents if name not in twin.removed and rules_of(case.other, name)]
+    heads = [name for name in twin.contents if name not in twin.removed and rules_of(twin.other, name)]
     if heads and not pick(rng, range(10)):
         head = pick(rng, heads)
         anywhere("remove_rules", head)
@@ -172,6 +187,20 @@ def some_step(rng: Random, twin: FuzzTwin, case: Case) -> Step:
         calls += [("load", name, rows)] if rows else []
     if not pick(rng, range(10)):
         anywhere("snapshot", "")
+    if not pick(rng, range(10)):
+        anywhere("reopen", pick(rng, ("", "traces", "lost")))
+    if not pick(rng, range(12)) and calls:
+        calls.append(("bad", *pick(rng, [call[1:] for call in calls if call[2]])))
+    if not pick(rng, range(6)):
+        text = more_rules(rng, twin.mixed, [name for name in heads if name not in twin.mixed.functional])
+        fits = case.type == "symbol" or not computes(text)
+        if fits and accepted(f"{twin.other}\n{twin.retyping.program(text)}"):
+            anywhere("more", text)
+    if not pick(rng, range(6)):
+        question = make_question(rng, twin.mixed)
+        if case.type == "symbol" or not computes(question):
+            for call in [("ask", form) for form in (question, as_written(question)) if twin.is_taken(form)][:1]:
+                anywhere(*call)
     return tuple(calls)
 
 

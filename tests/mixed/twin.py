@@ -10,10 +10,11 @@ import pytest
 import lftj
 from tests.mixed.programs import Draw, Mixed, make_rows, pick
 from tests.plain.aggregates import Overflow
-from tests.plain.evaluate import Contents, KeyConflict, Undefined, evaluate, parse
+from tests.plain.evaluate import Broken, Contents, KeyConflict, Undefined, evaluate, parse
+from tests.plain.syntax import key_columns
 
 Row = tuple[Any, ...]
-FAILURES = (Overflow, KeyConflict, Undefined)
+FAILURES = (Overflow, KeyConflict, Broken, Undefined)
 
 
 class Refusal(Exception):
@@ -68,9 +69,10 @@ class Twin:
     def call(self, tx: Any, verb: str, name: str, rows: list[Row]) -> None:
         """A call of the transaction, and what it means for the facts."""
         getattr(tx, verb)(name, self.given(name, rows))
+        key = key_columns(self.program, name) or ()
         for row in rows:
             if verb == "upsert":
-                self.facts[name] = {old for old in self.facts[name] if old[:-1] != row[:-1]}
+                self.facts[name] = {old for old in self.facts[name] if any(old[c] != row[c] for c in key)}
             (self.facts[name].discard if verb == "erase" else self.facts[name].add)(row)
 
     def given(self, name: str, rows: list[Row]) -> list[Row]:
@@ -117,9 +119,11 @@ def some_calls(draw: Draw, twin: Twin, most: int) -> list[tuple[str, str, list[R
         known = sorted(twin.facts[name], key=repr)
         rows += [pick(draw, known) for _ in range(pick(draw, (0, 1, 1, 3)))] if known else []
         verbs = ("insert", "erase", "insert")
-        calls.append(
-            (pick(draw, ("upsert", "upsert", "erase") if name in twin.mixed.functional else verbs), name, rows)
-        )
+        if name in twin.mixed.functional:
+            verbs = ("upsert", "upsert", "erase")
+        elif name in twin.program.primary:
+            verbs = ("upsert", "insert", "erase")
+        calls.append((pick(draw, verbs), name, rows))
         if not pick(draw, range(5)):
             calls.append((pick(draw, ("insert", "erase")), name, rows[:1]))
     return calls
