@@ -12,9 +12,10 @@ from lftj.io.fields import text_value
 from lftj.language.types import decimal_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
-from lftj.sql.conversions import alike
+from lftj.sql.constants import constant
+from lftj.sql.conversions import alike, cast
 from lftj.sql.ddl import most_of, sql_type, type_name
-from lftj.sql.parameters import NOTHING, Given, with_value
+from lftj.sql.parameters import NOTHING, Given, name_of, with_value
 from lftj.sql.places import SqlText, in_place_of
 from lftj.sql.question import Answer, Codes, Question
 from lftj.sql.room import Changing
@@ -77,6 +78,16 @@ class ConstantRows:
             parts = [exp.alias_(node.copy(), f"value {place}", quoted=True) for place, node in computed]
             self._computed[key] = Question(exp.Select(expressions=parts), self._source)
         return self._computed[key]
+
+
+def check_fits(node: exp.Expr, type: str, given: Given, source: SqlText) -> None:
+    """An error if a parameter that is left open has a value that no column of a type takes.
+
+    Of one that is written out that is found even if there are no rows.
+    """
+    kind = node.args["kind"] if isinstance(node, exp.Placeholder) else None
+    if kind:
+        cast(constant(given[name_of(node)], kind), kind, without_null(type), node, source)
 
 
 def is_default(node: exp.Expr) -> bool:

@@ -33,14 +33,29 @@ def run(
     maintain: Mapping[str, str] | None,
 ) -> SqlResult | Deltas:
     """Run the statements of a text: the answer of its last one if that is a query, else what all of them changed."""
-    kept = None if maintain else _kept(database, text, parameters)
+    kept, given = (None, parameters) if maintain else _kept(database, text, parameters)
     if kept is not None and kept.question is None:
         with database.transaction(timeout=timeout) as tx:
-            if not kept.carried_out(tx, parameters):
+            if not kept.carried_out(tx, given):
                 _all_carried_out(tx, text, parameters)
+                kept.text_succeeded()
         return tx.delta  # type: ignore[no-any-return]
-    if kept is not None and (answer := kept.asked(database, parameters, timeout)) is not None:
-        return answer
+    if kept is None:
+        return _run_as_it_stands(database, text, parameters, timeout, maintain)
+    answer: SqlResult | Deltas | None = kept.asked(database, given, timeout)
+    if answer is None:
+        answer = _run_as_it_stands(database, text, parameters, timeout, maintain)
+        kept.text_succeeded()
+    return answer
+
+
+def _run_as_it_stands(
+    database: Any,
+    text: str,
+    parameters: Mapping[str, Any],
+    timeout: float | None,
+    maintain: Mapping[str, str] | None,
+) -> SqlResult | Deltas:
     source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.session import carry_out, is_query, options_for, without_brackets
 
@@ -85,16 +100,19 @@ def run_in(transaction: Any, text: str, parameters: Mapping[str, Any]) -> SqlRes
 
     If one of them fails, none has been carried out, and the transaction may go on.
     """
-    kept = _kept(transaction._database, text, parameters)
+    kept, given = _kept(transaction._database, text, parameters)
     if kept is None:
         pass
     elif kept.question is None:
-        if kept.carried_out(transaction, parameters):
+        if kept.carried_out(transaction, given):
             return None
-    elif (answer := kept.selected(transaction, parameters)) is not None:
+    elif (answer := kept.selected(transaction, given)) is not None:
         return answer
     with transaction._restoring():
-        return _all_carried_out(transaction, text, parameters)
+        result = _all_carried_out(transaction, text, parameters)
+    if kept is not None:
+        kept.text_succeeded()
+    return result
 
 
 def _all_carried_out(transaction: Any, text: str, parameters: Mapping[str, Any]) -> SqlResult | None:
@@ -107,8 +125,8 @@ def _all_carried_out(transaction: Any, text: str, parameters: Mapping[str, Any])
     return result
 
 
-def _kept(database: Any, text: str, parameters: Mapping[str, Any]) -> KeptStatement | None:
-    """What is kept of a text that was met before."""
+def _kept(database: Any, text: str, parameters: Mapping[str, Any]) -> tuple[KeptStatement | None, Mapping[str, Any]]:
+    """What is kept of a text whose like was met before, and the values that it leaves open."""
     _check(text)
     from lftj.sql.kept_statements import kept_statement
 

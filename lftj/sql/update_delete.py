@@ -21,7 +21,7 @@ from lftj.program.state import State
 from lftj.sql.catalogue import Catalogue, Table
 from lftj.sql.change_target import assignments, changed_table, columns_of, refuse_parts
 from lftj.sql.defaults import blank_row
-from lftj.sql.given_rows import codes_for, is_default, null_error, typed_answer
+from lftj.sql.given_rows import check_fits, codes_for, is_default, null_error, typed_answer
 from lftj.sql.parameters import Given
 from lftj.sql.places import SqlText
 from lftj.sql.question import Codes, Question
@@ -146,6 +146,8 @@ class RowChange:
         """Change the rows. `state`: with what the others name, if the transaction does not have it."""
         table, source = self._table, self._source
         width = len(table.columns)
+        for place, value in self._computed().items():
+            check_fits(value, table.columns[place].type, given, source)
         found = typed_answer(room, self._question, self._types, source, state=state, given=given)
         old, new = found.rows[:width], found.rows[:width].copy()
         blank, computed = blank_row(room._present(), table), self._computed()

@@ -219,10 +219,10 @@ def test_what_is_asked_again_and_again_stays(monkeypatch: pytest.MonkeyPatch) ->
             db.sql(f"select {i} from t")
         db.sql("select a from t")
         if i == 1:
-            kept = kept_statements.kept_statement(db, "select a from t", {})
+            kept, _ = kept_statements.kept_statement(db, "select a from t", {})
             assert kept is not None
-    assert kept_statements.kept_statement(db, "select a from t", {}) is kept
-    assert kept_statements.kept_statement(db, f"select {i} from t", {}) is not None
+    assert kept_statements.kept_statement(db, "select a from t", {})[0] is kept
+    assert kept_statements.kept_statement(db, f"select {i} from t", {})[0] is not None
     assert len(db._known) <= kept_statements.KEPT_QUERIES
 
 
