@@ -12,7 +12,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from lftj.language import ast
 from lftj.language.functors import COMPARISONS, IS_NULL, OR_NULL
@@ -28,6 +28,25 @@ Way = TypeVar("Way")
 
 class TooManyWays(Exception):
     """There are more ways to meet the conditions of a query than are made rules of."""
+
+
+class _Choice(NamedTuple):
+    """A choice of alternatives: what is `met` of conditions, the `literals` of the cases that are `chosen`, and `all`.
+
+    `all`: None where these contradict one another, which single alternatives are not left out for.
+    """
+
+    all: Conjunction | None
+    met: Conjunction
+    literals: Conjunction
+    chosen: tuple[Case, ...]
+
+    def with_one_of(self, others: Sequence[_Choice]) -> Iterator[_Choice]:
+        """The choice with each of some others that it does not contradict, or with the only one."""
+        for all, met, literals, chosen in others:
+            both = None if self.all is None or all is None else joined(self.all, all)
+            if both is not None or len(others) == 1:
+                yield _Choice(both, (*self.met, *met), (*self.literals, *literals), (*self.chosen, *chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,29 +108,13 @@ class QueryBody:
 
         Ways are chosen part by part, so that those that contradict themselves are left out before there are many.
         """
-        ways: list[tuple[Conjunction, Conjunction, tuple[Case, ...]]] = [((), (), ())]
-        for alternatives in (*self.conditions, *more):
-            ways = _few(
-                [
-                    ((*one, *part), (), ())
-                    for one, _, _ in ways
-                    for part in alternatives
-                    if len(alternatives) == 1 or joined(one, part) is not None
-                ],
-                most,
-            )
-        for value in values:
-            ways = _few(
-                [
-                    (one, (*literals, *case.literals), (*chosen, case))
-                    for one, literals, chosen in ways
-                    for case in value
-                    if len(value) == 1 or joined(one, literals, case.literals) is not None
-                ],
-                most,
-            )
-        for one, literals, chosen in ways:
-            branch = _unified(tuple(self.atoms), (*one, *literals), nullable)
+        ways = [_Choice((), (), (), ())]
+        parts = [[_Choice(part, part, (), ()) for part in alternatives] for alternatives in (*self.conditions, *more)]
+        parts += [[_Choice(case.literals, (), case.literals, (case,)) for case in value] for value in values]
+        for part in parts:
+            ways = _few([longer for way in ways for longer in way.with_one_of(part)], most)
+        for _, met, literals, chosen in ways:
+            branch = _unified(tuple(self.atoms), (*met, *literals), nullable)
             if branch is not None:
                 yield branch, chosen
 

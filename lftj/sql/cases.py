@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any, NamedTuple, Protocol
 
@@ -61,8 +61,8 @@ class Translator(Protocol):
 
 def joined(*conjunctions: Conjunction) -> Conjunction | None:
     """All literals of the conjunctions, each once; None if no row can meet them all."""
-    literals = tuple(dict.fromkeys(literal for conjunction in conjunctions for literal in conjunction))
-    return None if _contradicts(literals) else literals
+    first, *others = [conjunction for conjunction in conjunctions if conjunction] or [()]
+    return _Joined.of(first, chain.from_iterable(others))
 
 
 def products(lists: Sequence[Sequence[Conjunction]]) -> list[Conjunction]:
@@ -116,25 +116,57 @@ def _strict(terms: Iterable[Any]) -> Iterator[ast.Variable]:
             yield from _strict(parts(term))
 
 
-def _contradicts(literals: Sequence[ast.Literal]) -> bool:
-    found = set(literals)
-    known: set[str] = set()
-    nulls: set[str] = set()
-    bounds: dict[ast.Term, list[tuple[str, Any]]] = {}
-    for literal in literals:
-        known |= computed_with(literal)
-        if isinstance(literal, ast.Negation):
-            if literal.literal in found:
-                return True
-        elif isinstance(literal, ast.Comparison):
-            if literal.op == IS_NULL and isinstance(literal.left, ast.Variable):
-                nulls.add(literal.left.name)
-            elif literal.op in COMPARISONS:
-                if ast.Comparison(NEGATED[literal.op], literal.left, literal.right) in found:
-                    return True
-                if isinstance(literal.right, ast.Constant):
-                    bounds.setdefault(literal.left, []).append((literal.op, literal.right.value))
-    return bool(known & nulls) or any(_empty(found) for found in bounds.values() if len(found) > 1)
+class _Joined(tuple[ast.Literal, ...]):
+    """Literals that some row may meet all of, and what tells whether it can meet more.
+
+    So a conjunction that grows is not looked through again with each literal. `negated`: what negations negate ·
+    `known`, `nulls`: variables that are not null, and that are · `bounds`: the comparisons of a term with constants.
+    """
+
+    there: dict[ast.Literal, None]
+    negated: set[ast.Literal]
+    known: set[str]
+    nulls: set[str]
+    bounds: dict[ast.Term, tuple[tuple[str, Any], ...]]
+
+    @staticmethod
+    def of(before: Conjunction, more: Iterable[ast.Literal]) -> _Joined | None:
+        """`before` and `more`, each literal once; None if no row can meet them all."""
+        there: dict[ast.Literal, None] = {}
+        if isinstance(before, _Joined):
+            fresh = dict.fromkeys(literal for literal in more if literal not in before.there)
+            if not fresh:
+                return before
+            there = before.there | fresh
+            negated, known, nulls = set(before.negated), set(before.known), set(before.nulls)
+            bounds = dict(before.bounds)
+        else:
+            there = fresh = dict.fromkeys((*before, *more))
+            negated, known, nulls, bounds = set(), set(), set(), {}
+        for literal in fresh:
+            known |= computed_with(literal)
+            if literal in negated:
+                return None
+            if isinstance(literal, ast.Negation):
+                if literal.literal in there:
+                    return None
+                negated.add(literal.literal)
+            elif isinstance(literal, ast.Comparison):
+                if literal.op == IS_NULL and isinstance(literal.left, ast.Variable):
+                    nulls.add(literal.left.name)
+                elif literal.op in COMPARISONS:
+                    if ast.Comparison(NEGATED[literal.op], literal.left, literal.right) in there:
+                        return None
+                    if isinstance(literal.right, ast.Constant):
+                        found = (*bounds.get(literal.left, ()), (literal.op, literal.right.value))
+                        if len(found) > 1 and _empty(found):
+                            return None
+                        bounds[literal.left] = found
+        if not known.isdisjoint(nulls):
+            return None
+        made = _Joined(there)
+        made.there, made.negated, made.known, made.nulls, made.bounds = there, negated, known, nulls, bounds
+        return made
 
 
 def _empty(bounds: Sequence[tuple[str, Any]]) -> bool:
