@@ -22,7 +22,7 @@ from lftj.sql.conversions import NUMBERS, ZONED, call, has_cast, shown
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
-from lftj.sql.whole_numbers import negated, number
+from lftj.sql.whole_numbers import negated, number, with_zeros
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 
@@ -103,19 +103,18 @@ def _abs(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
 def _round(of: Translator, node: exp.Expr) -> list[Case]:
     decimals = node.args.get("decimals")
     digits = 0 if decimals is None else whole_constant(of, node, decimals, "a number of digits")
-    digits = max(-DIGITS, min(DIGITS, digits))
 
     def rounded(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         (value,) = values
         if value.type == NUMBER and digits >= 0:
             return value.term, NUMBER
         if value.type == NUMBER:
-            whole = Known((), of.cast(value, decimal_of(0), node), decimal_of(0))
-            return of.cast(Known((), *rounded(of, node, [whole])), NUMBER, node), NUMBER
+            return with_zeros(value.term, -digits), NUMBER
+        most = max(-DIGITS, min(DIGITS, digits))
         type = decimal_of(min(scale_of(value.type), max(digits, 0))) if family_of(value.type) == DECIMAL else FLOAT
-        return call("round", type, value.term, number(digits)), type
+        return call("round", type, value.term, number(most)), type
 
-    return applied(of, node, SqlFunction((_SIGNED,), rounded), [node.this])
+    return applied(of, node, SqlFunction((_SIGNED,), rounded, repeats=digits < 0), [node.this])
 
 
 def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Result]:

@@ -59,6 +59,18 @@ def within(x: ast.Term, most: int) -> ast.Term:
     return added(added(positive(x), number(_GREATEST - most)), number(most - _GREATEST))
 
 
+def with_zeros(x: ast.Term, zeros: int) -> ast.Term:
+    """A number with so many zeros at its end, at least one, rounded half away from zero."""
+    if zeros > 19:
+        return number(0)
+    if zeros == 19:  # where it is not 0, it is too large
+        return multiplied(multiplied(quotient(x, number(5 * 10**18)), number(10**18)), number(10))
+    unit = number(10**zeros)
+    whole = quotient(x, unit)
+    rest = difference(x, multiplied(whole, unit))
+    return multiplied(added(whole, quotient(multiplied(rest, number(2)), unit)), unit)
+
+
 def product_of(terms: Sequence[ast.Term]) -> ast.Term:
     """The product of numbers; 1 of none."""
     if not terms:

@@ -27,6 +27,7 @@ MOST = 2**63 - 1
 LEAST = -(2**63)
 ENDS = (-MOST, 1 - MOST, -(2**62), -(2**32), -3, -1, 0, 1, 2, 3, 2**31, 2**32, 2**62, MOST - 1, MOST)
 EXPRESSIONS = ("x + y", "x - y", "x * y", "-x", "abs(x)", "x // (y + 0)", "x + 1", "x - 1", "1 - x", "x * 3 - y")
+EXPRESSIONS += ("round(x, -1)", "round(x, -18)", "round(x, -19)", "round(x, -20)", "round(x - y, -3)")
 TABLE = "create table t (x bigint not null, y bigint)"
 
 
