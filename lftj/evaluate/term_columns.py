@@ -200,7 +200,7 @@ def _value(function: Callable[..., object], row: tuple[object, ...], type: str) 
 
 
 def _is_null_test(compare: Compare) -> bool:
-    return compare.op in ("=", "!=") and isinstance(compare.right, Value) and compare.right.value is None
+    return isinstance(compare.right, Value) and compare.right.value is None  # by `>`, too, where it is the least code
 
 
 _ORDER: dict[str, Callable[..., npt.NDArray[np.bool_]]] = {

@@ -229,3 +229,28 @@ def test_rows_of_several_alternatives_that_are_alike(sql: str, rows: list[tuple[
     db.sql("insert into sale values (1, 'n', 5), (2, 'n', 5), (null, 'n', 5), (0, 'n', 5)")
     db.sql("insert into may values ('ann', 1, 2), ('bob', 1, 2), ('ann', 2, 3)")
     assert sorted(db.sql("select * from v")) == rows
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "p + interval '1 month' <> timestamp '2024-03-01 10:00:00'",
+        "date_trunc('month', p) <> timestamp '2024-03-01 00:00:00'",
+        "d + interval '1 month' not in (timestamp '2024-03-01 00:00:00')",
+        "d::text <> '2024-03-01'",
+        "q::text || c <> '1x'",
+    ],
+)
+def test_a_condition_on_what_is_null_below_a_count(condition: str) -> None:
+    """Triggers computed with the null of a time: `'NoneType' object has no attribute 'year'`."""
+    db = lftj.Database()
+    db.sql(f"""
+        create table s (id int primary key, p timestamp, d date, q int, c text);
+        create view v as select count(*) as n from s where {condition}
+    """)
+    db.sql("insert into s values (1, null, null, null, null)")
+    assert list(db["v"]) == [(0,)]
+    db.sql("insert into s values (2, '2024-01-01 10:00:00', '2024-01-01', 2, 'x'), (3, null, null, null, 'x')")
+    assert list(db["v"]) == [(1,)]
+    db.sql("update s set p = null, d = null, q = null")
+    assert list(db["v"]) == [(0,)]
