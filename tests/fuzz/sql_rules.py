@@ -103,7 +103,8 @@ class _Translator:
             raise Untranslated("aggregates of a term with an aggregate")
         queries, kinds = [], set()
         several = alternatives(fold.body)
-        names = sorted(set().union(*(all_names(literal) for literal in fold.body))) if len(several) > 1 else []
+        named = {name for literal in fold.body for name in all_names(literal) if not name.startswith("=")}
+        names = sorted(named) if len(several) > 1 else []
         for body in several:
             found = self.select(body, around)
             operand = Sql("1", "number") if fold.operand is None else self.term(fold.operand, found.bound)

@@ -220,7 +220,11 @@ class World:
 
     def fold_all(self, node: Agg, found: Iterable[Env]) -> Scalar:
         """The value over bindings, each of which counts once."""
-        distinct = {tuple(env.items()): env for env in (dict(sorted(env.items())) for env in found)}
+        # What computes an argument is no variable of the text: one alternative may compute one, another not.
+        distinct = {
+            tuple(item for item in env.items() if not item[0].startswith("=")): env
+            for env in (dict(sorted(env.items())) for env in found)
+        }
         values: list[Scalar] = [0] * len(distinct)
         if node.operand is not None:
             values = list(self.values(node, distinct.values()))

@@ -38,6 +38,7 @@ def answer(rules: str, **data: list[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
         ("p(a, b) :- a = count : { e(1, y) }, b = count : { e(y, 3) }.", {(2, 2)}),
         ("p(y, a) :- q(y), a = count : { e(1, y) }.", {(1, 0), (2, 1), (3, 1)}),
         ("p(a) :- q(y), a = count : { e(1, y) }, !(e(y, _), q(y)).", {(1,)}),
+        ("p(n) :- n = count : { q(x), (q(1 + 0) ; q(x)) }.", {(3,)}),
         # In a nested aggregate, names of the outer braces group.
         ("p(s) :- s = sum n : { q(x), n = count : { e(x, y) } }.", {(3,)}),
         ("p(s) :- s = sum n + x : { q(x), n = count : { e(x, y) } }.", {(9,)}),
