@@ -19,10 +19,10 @@ _OF_UNSIGNED = "utoi"
 
 
 class RangeCheck(NamedTuple):
-    """What is asked for: the term whose value is to be in the range, and the range in words."""
+    """What is asked for: the term whose value is to be in the range, and what is wrong with one that is not."""
 
     term: Term
-    range: str
+    fault: str
 
 
 def range_check(term: Apply, terms: Iterable[Apply]) -> RangeCheck | None:
@@ -31,15 +31,16 @@ def range_check(term: Apply, terms: Iterable[Apply]) -> RangeCheck | None:
     if inner is None:
         return None
     if constant == -GREATEST and (whole := _with(terms, term, GREATEST)) is not None:
-        widest = next((most for t in terms if (most := _most(t, whole)) is not None), GREATEST)
+        most = next((most for t in terms if (most := _most(t, whole)) is not None), None)
+        within = f"is not from 0 to {most}"
         if isinstance(inner, Apply) and inner.op == _OF_UNSIGNED:
-            inner = inner.args[0]
-        return RangeCheck(inner, f"0 to {widest}")
+            return RangeCheck(inner.args[0], f"is greater than {GREATEST}" if most is None else within)
+        return RangeCheck(inner, "is less than 0" if most is None else within)
     if isinstance(inner, Apply) and (most := _most(term, inner)) is not None:
         less, sign = _sum_of(inner)
         if sign == GREATEST and isinstance(less, Apply) and (given := _sum_of(less))[1] == -GREATEST:
             assert given[0] is not None
-            return RangeCheck(given[0], f"0 to {most}")
+            return RangeCheck(given[0], f"is not from 0 to {most}")
     return None
 
 

@@ -111,7 +111,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     if (asked := range_check(term, partial_in(clause))) is not None:
         value = evaluator.decode(int(columns.codes(asked.term)[0]), asked.term.type)
         return EvaluationError(
-            f"`{value}` is not from {asked.range}",
+            f"`{value}` {asked.fault}",
             where=where,
             why="a cast takes what its type holds; nothing was changed",
             remedy="cast to a type that holds it, or exclude such rows",

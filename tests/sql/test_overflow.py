@@ -251,8 +251,8 @@ def test_an_error_of_a_commit_names_the_view(tmp_path: Path) -> None:
     [
         ("cast(x as utinyint)", "`256` is not from 0 to 255"),
         ("cast(-x as uinteger)", "`-256` is not from 0 to 4294967295"),
-        ("cast(-x as ubigint)", f"`-256` is not from 0 to {MOST}"),
-        ("cast(u as bigint)", f"`18446744073709551614` is not from 0 to {MOST}"),
+        ("cast(-x as ubigint)", "`-256` is less than 0"),
+        ("cast(u as bigint)", f"`18446744073709551614` is greater than {MOST}"),
         (f"x + {MOST}", f"`256 + {MOST}` does not fit into 64 bits"),
         (f"-x - {MOST}", f"`-256 + -{MOST}` does not fit into 64 bits"),
     ],
