@@ -16,6 +16,7 @@ where it meets another term without a value, that one is left out too, and so on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from lftj.store.stored import StoredRelation
 
 Rows = npt.NDArray[np.int64]
+# Columns that a rule made of SQL, or of braces, has though nothing names them.
+_WILDCARD = re.compile(r"_w[0-9]+")
 
 
 def look_for_error(
@@ -95,8 +98,9 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     columns = TermColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols, evaluator.given)
     arguments = [evaluator.decode(int(columns.codes(arg)[0]), arg.type) for arg in term.args]
     where = f"{clause.span}: in `{clause.text}`"
-    if any(variables_of(term)) and variables:
-        where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in variables)
+    shown = [v for v in variables if not _WILDCARD.fullmatch(v.name)]
+    if any(variables_of(term)) and shown:
+        where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in shown)
     if (refused := code_of_null(clause, term, where, "nothing was changed")) is not None:
         return refused
     if computes_text(replace(term, args=tuple(Var("", arg.type) for arg in term.args))):  # itself, not an argument
@@ -116,10 +120,10 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
             why="a cast takes what its type holds; nothing was changed",
             remedy="cast to a type that holds it, or exclude such rows",
         )
-    shown = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
+    applied = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
     if term.op in CHECKED:
         return EvaluationError(
-            f"`{replace(shown, op=CHECKED[term.op])}` does not fit into 64 bits",
+            f"`{replace(applied, op=CHECKED[term.op])}` does not fit into 64 bits",
             where=where,
             why="a number is from -(2^63 - 1) to 2^63 - 1; nothing was changed",
             remedy="compute with floats (`cast(x as double)` in SQL), or exclude such rows",
@@ -127,7 +131,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     return EvaluationError(
         "an arithmetic result is not a number, or not in the range of its type",
         where=where,
-        why=f"`{shown}` could not be stored as a key; nothing was changed",
+        why=f"`{applied}` could not be stored as a key; nothing was changed",
         remedy="bound the arguments in the body",
     )
 

@@ -264,3 +264,4 @@ def test_casts_are_told_as_casts(value: str, said: str) -> None:
     with pytest.raises(EvaluationError) as caught:
         db.sql(f"select {value} as y from t")
     assert said in str(caught.value).splitlines()[0]
+    assert "_w" not in str(caught.value)  # a column that nothing names
