@@ -307,7 +307,8 @@ def add_folding(draw: Draw, mixed: Mixed, name: str) -> None:
         own = {v: k for v, k in extra.bound.items() if v not in keys}
         kind = pick(draw, sorted(set(own.values())) or ["number"])
         ops = ["count", "min", "max", *(("sum", "mean") if kind != "symbol" else ())]
-        if kind == "symbol" and extra is body:  # bindings of one atom have an order
+        # Of what one atom binds, the rest orders the bindings, and what is folded comes last.
+        if kind == "symbol" and extra is body and len(own) == 1 and "_" not in literals[0]:
             ops.append("cat")
         op = pick(draw, ops) if own else "count"
         term = folded(draw, own, kind) if op != "count" else ""

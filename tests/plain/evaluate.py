@@ -332,9 +332,13 @@ def none(negation: Not, env: Env, world: World, null: frozenset[str]) -> bool:
     """
     if is_opened(negation, null):
         return any(denied(literal, negation, env, world, null) for literal in negation.body)
-    # All of it, so that it does not depend on an order whether a value is missing.
+    return not bindings(negation, env, world, null)
+
+
+def bindings(negation: Not, env: Env, world: World, null: frozenset[str]) -> list[Env]:
+    """Those of the body: all of them, so that it does not depend on an order whether a value is missing."""
     around = null if len(conditions(negation)) == 1 else frozenset[str]()
-    return not list(solve(negation.body, {v: env[v] for v in negation.outer}, world, null=around))
+    return list(solve(negation.body, {v: env[v] for v in negation.outer}, world, null=around))
 
 
 def is_opened(negation: Not, null: frozenset[str]) -> bool:
@@ -371,8 +375,8 @@ def denied(literal: Literal, negation: Not, env: Env, world: World, null: frozen
     """Whether the opposite of a part of a negation holds."""
     if isinstance(literal, Cmp):
         return literal in conditions(negation) and truth(literal, env, world) is False
-    if isinstance(literal, Not):
-        return not none(literal, env, world, null)
+    if isinstance(literal, Not):  # `!!(x < 5)` is `x < 5`, which does not hold for null
+        return bool(bindings(literal, env, world, null))
     if isinstance(literal, Or):
         return all(none(Not(part, negation.outer), env, world, null) for part in literal.alternatives)
     terms = computed(negation)
