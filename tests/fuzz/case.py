@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -207,10 +208,8 @@ def some_step(rng: Random, twin: FuzzTwin, case: Case) -> Step:
 def _changed_facts(rng: Random, twin: FuzzTwin, case: Case) -> list[Call]:
     calls = list(FORMS[case.form].some_calls(rng, twin, pick(rng, (2, 4, 12))))
     if twin.program.nullable:
-        calls = [
-            (verb, name, rows if verb == "erase" else with_nulls(twin.program, name, rows, rng))
-            for verb, name, rows in calls
-        ]
+        some = partial(with_nulls, twin.program, rng=rng, alternatives=";" in twin.mixed.text)
+        calls = [(verb, name, rows if verb == "erase" else some(name, rows)) for verb, name, rows in calls]
     if not pick(rng, range(12)):
         calls = [("erase", name, sorted_rows(rows)) for name, rows in twin.facts.items() if rows] or calls
     if case.noise:

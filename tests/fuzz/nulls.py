@@ -38,13 +38,18 @@ def admitting_null(mixed: Mixed, rng: Random) -> Mixed:
     return mixed
 
 
-def with_nulls(program: Program, name: str, rows: list[Row], rng: Random) -> list[Row]:
-    """Rows with null in some of the columns that admit it, and without the number that has its code."""
+def with_nulls(program: Program, name: str, rows: list[Row], rng: Random, *, alternatives: bool = False) -> list[Row]:
+    """Rows with null in some of the columns that admit it, and without the number that has its code.
+
+    With `alternatives` no column has it: lftj refuses it where one binds a variable to a column that admits null, and
+    another to one that does not (docs/types.md).
+    """
 
     def cell(value: Any, at: int, kind: str) -> Any:
+        has_code = value == CODES.get(kind)
         if (name, at) not in program.nullable:
-            return value
-        return None if value == CODES.get(kind) or not pick(rng, range(3)) else value
+            return 0 if has_code and alternatives else value
+        return None if has_code or not pick(rng, range(3)) else value
 
     kinds = program.kinds[name]
     return [tuple(cell(value, i, kinds[i]) for i, value in enumerate(row)) for row in rows]

@@ -92,6 +92,7 @@ def test_columns_come_to_admit_null() -> None:
         rows = with_nulls(program, "e", [(1, -(2**63))] * 20, Random(seed))
         for at in range(2):
             assert any(row[at] is None for row in rows) == (("e", at) in program.nullable)
+        assert not any(-(2**63) in row for row in with_nulls(program, "e", rows, Random(seed), alternatives=True))
     assert {"number?", "is_null(", "or_null(", "coalesce(", "(null)"} <= seen
 
 
