@@ -40,29 +40,18 @@ def run(
                 _all_carried_out(tx, text, parameters)
                 kept.text_succeeded()
         return tx.delta  # type: ignore[no-any-return]
-    if kept is None:
-        return _run_as_it_stands(database, text, parameters, timeout, maintain)
-    answer: SqlResult | Deltas | None = kept.asked(database, given, timeout)
-    if answer is None:
-        answer = _run_as_it_stands(database, text, parameters, timeout, maintain)
-        kept.text_succeeded()
-    return answer
-
-
-def _run_as_it_stands(
-    database: Any,
-    text: str,
-    parameters: Mapping[str, Any],
-    timeout: float | None,
-    maintain: Mapping[str, str] | None,
-) -> SqlResult | Deltas:
+    if kept is not None and (found := kept.asked(database, given, timeout)) is not None:
+        return found
     source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.session import carry_out, is_query, options_for, without_brackets
 
     statements = without_brackets(statements)
     options = options_for(None, maintain, None, statements)
     if all(map(is_query, statements)):
-        return _asked(database, source, statements, timeout)
+        answer = _asked(database, source, statements, timeout)
+        if kept is not None:
+            kept.text_succeeded()
+        return answer
     with database.transaction(timeout=timeout) as tx:
         for statement in statements:
             result = carry_out(tx, statement, source, options)
