@@ -7,7 +7,9 @@ measurement that went wrong once and is believed for ever.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from lftj.maintain.cost import HeadCosts, Pace
 from lftj.maintain.report import CostComparison
 from lftj.program.strata import Heads
 from lftj.store.change import Change
+from scantree.memory import Arena
 
 FORCED = ("delta", "trace", "recompute")
 WORST = 1.2
@@ -221,6 +224,25 @@ def test_evaluating_is_believed_to_take_what_it_took_twice() -> None:
     while costs.anew[0] > 16e6:  # what was measured long ago is forgotten
         costs.corrected("delta", compared)
     assert costs.corrected("delta", compared).anew == 16e6
+
+
+@pytest.mark.parametrize("backed", [0, 1 << 20])
+def test_what_a_change_took_is_its_cpu_time_unless_memory_was_backed_for_it(
+    monkeypatch: pytest.MonkeyPatch, backed: int
+) -> None:
+    """Deltas were given up where a thread waited for a core, and where the system had pages to back."""
+    cpu, bytes_used, learnt = count(0, 1_000_000), count(0, backed), []
+    db = lftj.Database(".decl e(x:number, y:number)  h(x, z) :- e(x, y), e(y, z).")
+    db.load("e", [(i, i + 1) for i in range(500)])
+    db.evaluate()
+    monkeypatch.setattr(choose, "time", SimpleNamespace(thread_time_ns=lambda: next(cpu)))  # no clock on the wall
+    monkeypatch.setattr(Arena, "ever_used", property(lambda _: next(bytes_used)))
+    monkeypatch.setattr(choose, "_learn", lambda *args: learnt.append(args[-1]))
+    for i in range(6):
+        with db.transaction() as tx:
+            tx.insert("e", [(1000 * i + j, j) for j in range(20)])
+    assert tx.stats["heads"]["h"]["strategy"] == "delta"
+    assert set(learnt) == (set() if backed else {1_000_000})
 
 
 def test_users_ask_for_strategies_of_the_list_and_no_others() -> None:
