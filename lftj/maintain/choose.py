@@ -86,9 +86,11 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
 
 
 def _orders(step: Step, heads: Heads) -> int:
-    """How many key orders what `heads` read has before and after the step."""
+    """How many key orders what `heads` read has before the step, after it or both: one that it renews counts once."""
     states = step.before.relations, step.after
-    return sum(len(relations[name].orders) for relations in states for name in heads.reads if name in relations)
+    return sum(
+        [len({order for state in states if name in state for order in state[name].orders}) for name in heads.reads]
+    )
 
 
 def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, estimated: CostComparison, took: float) -> None:

@@ -245,5 +245,20 @@ def test_what_a_change_took_is_its_cpu_time_unless_memory_was_backed_for_it(
     assert set(learnt) == (set() if backed else {1_000_000})
 
 
+def test_changes_for_which_a_key_order_is_made_again_and_again_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was: of a change of an eighth of the rows key orders are not followed, but made for whoever asks."""
+    learnt: list[float] = []
+    db = lftj.Database(".decl e(x:number, y:number)  h(x, z) :- e(x, y), e(y, z).")
+    db.load("e", [(i, i + 1) for i in range(400)])
+    db.evaluate()
+    monkeypatch.setattr(cost, "ANEW", 1e12)
+    monkeypatch.setattr(choose, "_learn", lambda *args: learnt.append(args[-1]))
+    for i in range(1, 7):
+        with db.transaction() as tx:
+            tx.insert("e", [(1000 * i + j, j) for j in range(300)])
+    assert tx.stats["heads"]["h"]["strategy"] == "delta"
+    assert len(learnt) == 3  # the first evaluates, the next two prepare deltas and make the order
+
+
 def test_users_ask_for_strategies_of_the_list_and_no_others() -> None:
     assert {name for name in VALUES["maintain"] if name != "auto"} <= {strategy.name for strategy in STRATEGIES}
