@@ -213,10 +213,13 @@ class World:
         null = {v for v in node.outer if env[v] is None}
         if null - node.matching:
             raise Empty
-        # Of a group that may be null, and matches null, the braces bind what is null.
-        null &= set().union(*(names_in(literal) for literal in node.body if isinstance(literal, Atom)))
-        found = solve(node.body, {v: env[v] for v in node.outer - null}, self)
-        return self.fold_all(node, (env for env in found if all(env[v] is None for v in null)))
+        found: list[Env] = []
+        for body in alternatives_of(node.body):
+            # Of a group that may be null, and matches null, the braces bind what is null.
+            own = null & set().union(*(names_in(literal) for literal in body if isinstance(literal, Atom)))
+            bound = solve(body, {v: env[v] for v in node.outer - own}, self)
+            found += (b for b in bound if all(b[v] is None for v in null))
+        return self.fold_all(node, found)
 
     def fold_all(self, node: Agg, found: Iterable[Env]) -> Scalar:
         """The value over bindings, each of which counts once."""
@@ -307,6 +310,15 @@ def solve(
             after, error = env, found
         if after is not None:
             yield from solve(rest, after, world, error, null)
+
+
+def alternatives_of(body: Conj) -> list[Conj]:
+    """A conjunction for each choice of alternatives in its disjunctions."""
+    at = next((i for i, literal in enumerate(body) if isinstance(literal, Or)), None)
+    if at is None:
+        return [body]
+    rest = (*body[:at], *body[at + 1 :])
+    return [made for part in body[at].alternatives for made in alternatives_of((*part, *rest))]
 
 
 def tested(literal: Cmp | Not, env: Env, world: World, null: frozenset[str]) -> Env | None:

@@ -160,6 +160,8 @@ def test_texts_are_joined_in_key_order() -> None:
         ("p[x] = count : { n(x, y) }.", {(None, 2), (1, 1), (2, 1)}),
         ("p(x, c) :- n(x, _), c = count : { n(x, _) }.", {(1, 1), (2, 1)}),
         ("p(x, c) :- n(x, _), c = count : { n(x, _) }, or_null(x).", {(None, 2), (1, 1), (2, 1)}),
+        ("p(x, c) :- n(x, _), c = max y : { (n(x, y) ; q(y), y < 1) }, or_null(x).", {(None, 1), (2, 3)}),
+        ("p(x) :- n(x, _), !(!(x < 2) ; q(7)).", {(1,)}),
         ("p(x, c) :- q(x), c = sum y : { n(x, y) }.", {(1, 0), (2, 3), (3, 0)}),
         ("p(x, c) :- q(x), c = max y : { n(x, y) }.", {(2, 3)}),
         ("p(x, c) :- q(x), g[x] = c.", {(1, None), (2, 7)}),
