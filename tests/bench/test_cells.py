@@ -39,12 +39,19 @@ def test_a_stream_erases_what_is_there_and_inserts_what_is_not(shape: str) -> No
 
 
 @pytest.mark.jit_only
-def test_all_strategies_of_a_cell_get_every_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("worst", "times"), [(1e9, 1), (0.0, 3)])
+def test_all_strategies_of_a_cell_get_every_transaction(
+    monkeypatch: pytest.MonkeyPatch, worst: float, times: int
+) -> None:
+    """Where the choice seems too dear, more of them."""
     monkeypatch.setattr(cells, "SMALL", {LOADED: 2, 1: 3, 4: 2})
-    found: Any = cells.measured(Ground("texts made", 100, False, (LOADED, 1, 4)))
+    monkeypatch.setattr(cells, "WORST_RATIO", worst)
+    monkeypatch.setattr(cells, "LONGER", 3)
+    found: Any = cells.measured(Ground("texts made", 200, False, (LOADED, 1, 4)))
     assert found["status"] == "ok"
     assert [(cell["changes"], {how: len(ms) for how, ms in cell["ms"].items()}) for cell in found["cells"]] == [
-        (size, dict.fromkeys((CHOICE, "trace", "recompute"), count)) for size, count in ((LOADED, 2), (1, 3), (4, 2))
+        (size, dict.fromkeys((CHOICE, "trace", "recompute"), times * count))
+        for size, count in ((LOADED, 2), (1, 3), (4, 2))
     ]
     for cell in found["cells"]:
         medians = {how: statistics.median(ms) for how, ms in cell["ms"].items()}
