@@ -125,6 +125,7 @@ SHAPES = {
     "count, paths": Shape(f"{E}{F}h[z] = count : {{ e(x, y), f(y, z) }}.", {"e": into, "f": into}),
     "sum": Shape(f"{E}{F}h[x] = sum z : {{ e(x, y), f(y, z) }}.", {"e": into, "f": spread}),
     "min": Shape(f"{E}h[y] = min x : {{ e(x, y) }}.", {"e": into}, "e", ("recompute",)),
+    "above the mean": Shape(f"{E}h(x, y) :- e(x, y), t = mean v : {{ e(_, v) }}, itof(y) > t.", {"e": into}),
     "texts compared": Shape(
         f"{E}{NAMES}h(x, y) :- e(x, y), named(x, s), named(y, u), s < u.", {"e": into, "named": numbered}
     ),
