@@ -282,12 +282,12 @@ class _Component:
                 return []
         bound, pushed = bodies[0][1], bodies[0][2]
         outside = [a for a in clause.negated if a.predicate not in self._members]
-        none = tuple(a for a in outside if all(_names(a.args) <= names for _, names, _ in bodies))
+        none = tuple(a for a in outside if all(names_of(*a.args) <= names for _, names, _ in bodies))
         for atom in (a for a in outside if a not in none):
             counted = self._counted(clause, atom, bodies, none)
             made += counted[0]
             variants = [replace(variant, negated=(*variant.negated, *counted[1])) for variant in variants]
-            wanted |= {name for absent in counted[1] for name in _names(absent.args)}
+            wanted |= names_of(*(arg for absent in counted[1] for arg in absent.args))
         computed = {term: Var(f"_k{i}", term.type) for i, term in enumerate(keys) if isinstance(term, Apply)}
         every = {v.name: v for v in clause.variables() if v.name in bound}
         if clause.aggregate is None:  # no bindings are counted
@@ -372,7 +372,7 @@ class _Component:
         """
         clause = variants[0]
         read = [a for a in clause.atoms if all(a in variant.atoms for variant in variants)]
-        known = [a for a in read if a.predicate in self._keys and wanted & _names(a.args[:-1])]
+        known = [a for a in read if a.predicate in self._keys and wanted & names_of(*a.args[:-1])]
         choices = product(*([_placed(atom, a.args) for atom in self._keys[a.predicate]] for a in known))
         return [((*below, *chosen), *_bound((*below, *chosen), clause.compares)) for chosen in choices]
 
@@ -391,7 +391,7 @@ class _Component:
                     continue
                 below = tuple(a for a in reader.atoms if a.predicate not in self._members)
                 bound, pushed = _bound(below, reader.compares)
-                if _names(read.args[:-1]) <= bound:
+                if names_of(*read.args[:-1]) <= bound:
                     keys = tuple(arg for arg in read.args[:-1] if arg is not None)
                     made.append(Clause(name, keys, below, tuple(pushed), reader.span, reader.text, reader.rule))
         if not made:
@@ -419,7 +419,7 @@ class _Component:
     def _unbound(self, clause: Clause, name: str) -> None:
         """Report a variable that names a key, and that only the recursion binds."""
         atom = next(
-            (a for a in (*clause.atoms, *clause.negated) if a.predicate in self._members and name in _names(a.args)),
+            (a for a in (*clause.atoms, *clause.negated) if a.predicate in self._members and name in names_of(*a.args)),
             None,
         )
         read = owner(atom.predicate) if atom is not None else owner(clause.head)
@@ -440,10 +440,6 @@ def _without_row(clause: Clause, atom: BodyAtom, other: Var) -> Iterator[Clause]
     if value is not None:
         there, differs = replace(atom, args=(*keys, other)), Compare("!=", other, value, atom.span)
         yield replace(clause, atoms=(*clause.atoms, there), compares=(*clause.compares, differs))
-
-
-def _names(args: Iterable[Term | None]) -> set[str]:
-    return {arg.name for arg in args if isinstance(arg, Var)}
 
 
 def _placed(keys: BodyAtom, args: Sequence[Var | Value | Parameter | None]) -> BodyAtom:
