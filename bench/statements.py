@@ -3,11 +3,11 @@
     python -m bench.statements [-n rows] [--quick]
 
 Each case is a table in memory, filled with rows, and statements of one row, each a transaction: of lftj by `db.sql`,
-one text with parameters and a new text each time, and where that says the same by `db.transaction()`; of SQLite by
-`execute`, with the index that the case wants. Where a view of the first rows is kept, SQLite is asked for them after
-each statement, as lftj knows their change then. The engines take their turns in batches; figures are medians over
-these. What the tables hold in the end is compared. Each line goes to `bench/results/statements.jsonl`. Exit code 1 if
-engines disagree.
+one text with parameters, texts with the values written out, and a text of a new shape each time, and where that says
+the same by `db.transaction()`; of SQLite by `execute`, with the index that the case wants. Where a view of the first
+rows is kept, SQLite is asked for them after each statement, as lftj knows their change then. The engines take their
+turns in batches; figures are medians over these. What the tables hold in the end is compared. Each line goes to
+`bench/results/statements.jsonl`. Exit code 1 if engines disagree.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def engines(case: Case, n: int) -> tuple[dict[str, Callable[[int], Any]], Callab
     rows = [row(i, n) for i in range(n)]
     items = [(i,) for i in range(ITEMS)]
     lite = sqlite3.connect(":memory:", isolation_level=None)
-    made: dict[str, lftj.Database] = {"lftj, SQL": lftj.Database(), "lftj, new text": lftj.Database()}
+    made = {name: lftj.Database() for name in ("lftj, SQL", "lftj, written out", "lftj, new text")}
     if case.call:
         made["lftj"] = lftj.Database()
     for db in made.values():
@@ -102,6 +102,12 @@ def engines(case: Case, n: int) -> tuple[dict[str, Callable[[int], Any]], Callab
         values = dict(zip(("id", "item", "qty", "price"), row(i, n), strict=True))
         return {name: values[name] for name in named}
 
+    def written_out(i: int) -> str:
+        text = case.statement
+        for name, value in given(i).items():
+            text = text.replace(f"${name}", str(value))
+        return text
+
     def by_lite(i: int) -> None:
         lite.execute(case.statement, given(i)).fetchall()
         if case.asked:
@@ -114,6 +120,7 @@ def engines(case: Case, n: int) -> tuple[dict[str, Callable[[int], Any]], Callab
     found: dict[str, Callable[[int], Any]] = {
         "sqlite": by_lite,
         "lftj, SQL": lambda i: made["lftj, SQL"].sql(case.statement, **given(i)),
+        "lftj, written out": lambda i: made["lftj, written out"].sql(written_out(i)),
         "lftj, new text": lambda i: made["lftj, new text"].sql(f"{case.statement} -- {i}", **given(i)),
     }
     if case.call:
@@ -160,13 +167,18 @@ def table() -> str:
     """What was measured last of each case."""
     last = {line["case"]: line for line in results.read(STATEMENTS)}
     shown = Table(
-        "statement of one row", "lftj by `transaction()`, µs", "by `db.sql`, µs", "of a new text, µs", "SQLite, µs"
+        "statement of one row",
+        "lftj by `transaction()`, µs",
+        "by `db.sql` with parameters, µs",
+        "with values written out, µs",
+        "of a new shape, µs",
+        "SQLite, µs",
     )
     for name, line in last.items():
         micros = line["micros"]
         call = f"**{micros['lftj']:.0f}**" if "lftj" in micros else "–"
-        anew = f"{micros['lftj, new text']:,.0f}"
-        shown.add(name, call, f"{micros['lftj, SQL']:,.0f}", anew, f"{micros['sqlite']:.1f}")
+        by_sql = [f"{micros[f'lftj, {how}']:,.0f}" for how in ("SQL", "written out", "new text")]
+        shown.add(name, call, *by_sql, f"{micros['sqlite']:.1f}")
     return str(shown)
 
 
