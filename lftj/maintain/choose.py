@@ -87,10 +87,12 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
 
 def _orders(step: Step, heads: Heads) -> int:
     """How many key orders what `heads` read has before the step, after it or both: one that it renews counts once."""
-    states = step.before.relations, step.after
-    return sum(
-        [len({order for state in states if name in state for order in state[name].orders}) for name in heads.reads]
-    )
+    before, found = step.before.relations, 0
+    for name in heads.reads:
+        now = step.after[name]
+        was = before.get(name, now)
+        found += len(now.orders) if was is now else len({*was.orders, *now.orders})
+    return found
 
 
 def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, estimated: CostComparison, took: float) -> None:

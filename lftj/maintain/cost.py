@@ -174,7 +174,7 @@ class HeadCosts:
         """
         pace, self.anew = self.pace(strategy, compared.rows), (self.anew[0] * FORGOTTEN, self.anew[1] * FORGOTTEN)
         measured = min(*self.anew, FARTHEST * compared.anew)
-        return compared._replace(following=compared.following * pace, anew=max(compared.anew, measured))
+        return CostComparison(compared.rows, compared.following * pace, max(compared.anew, measured), compared.lost)
 
     def learn(self, strategy: str, compared: CostComparison, took: float) -> None:
         """Following a change took so many nanoseconds; `compared`: as it was estimated, uncorrected."""
