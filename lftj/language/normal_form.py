@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
+from typing import NamedTuple
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
@@ -69,9 +70,10 @@ def conjunctions(body: Literals, outside: Iterable[Node] = (), *, braces: bool =
     try:
         alternatives = _conjunction(body, False if braces else None)
         opened: _Alternatives = []
+        known = _Known(outside)
         while alternatives:
             literals = alternatives.pop(0)
-            options = _opened(literals, tuple(outside), True if braces else None)
+            options = _opened(literals, known, True if braces else None)
             if options is None:
                 opened.append(literals)
             else:
@@ -93,29 +95,80 @@ def _sorted(literals: Literals) -> Conjunction:
     )
 
 
-def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Alternatives | None:
+class _Group(NamedTuple):
+    """A negated conjunction that may be opened: its conditions, what says that null matches null, what it names."""
+
+    conditions: Literals
+    marks: Literals
+    names: frozenset[str]
+
+
+class _Known:
+    """What is known of literals, each looked at once: most of them are in many alternatives.
+
+    `outside`: what stands outside of the body and shares its variables.
+    """
+
+    def __init__(self, outside: Iterable[Node]) -> None:
+        self.outside = tuple(outside)
+        # By identity: comparing what is equal takes as long as looking at it. What is known is held, and stays itself.
+        self._named: dict[int, tuple[Node, frozenset[str]]] = {}
+        self._groups: dict[int, tuple[Node, _Group | None]] = {}
+
+    def names(self, node: Node) -> frozenset[str]:
+        """The variables of a node, without those of scopes within it."""
+        found = self._named.get(id(node))
+        if found is None:
+            found = self._named[id(node)] = node, frozenset(variable.name for variable in open_variables((node,)))
+        return found[1]
+
+    def name_all(self, nodes: Iterable[Node], names: frozenset[str]) -> bool:
+        """Whether the nodes have all of these variables."""
+        for node in nodes:
+            if not names:
+                break
+            names -= self.names(node)
+        return not names
+
+    def group(self, literal: ast.Literal) -> _Group | None:
+        """What is to be opened of a literal; None if nothing is, whatever it stands beside."""
+        found = self._groups.get(id(literal))
+        if found is None:
+            found = self._groups[id(literal)] = literal, _group(literal)
+        return found[1]
+
+
+def _group(literal: ast.Literal) -> _Group | None:
+    if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
+        return None
+    (group,) = literal.literal.alternatives
+    marks = tuple(part for part in group if lets_null_match(part))
+    conditions = tuple(part for part in group if part not in marks)
+    if len(conditions) == 1:  # it is there in order to stay whole
+        return None
+    # Taken apart, every condition would have to have its values; and a wildcard is a variable of its own.
+    if any(map(_may_lack_value, conditions)):
+        return None
+    if any(map(_has_wildcard, group)) and any(isinstance(part, ast.Comparison) for part in conditions):
+        return None
+    return _Group(conditions, marks, frozenset(variable.name for variable in open_variables(group)))
+
+
+def _opened(literals: Literals, known: _Known, under: _Under) -> _Alternatives | None:
     """The alternatives of a conjunction whose first negated conjunction without own variables is opened, if any."""
     for at, literal in enumerate(literals):
-        if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
+        group = known.group(literal)
+        if group is None:
             continue
-        (group,) = literal.literal.alternatives
-        marks = [part for part in group if lets_null_match(part)]
-        conditions = [part for part in group if part not in marks]
-        if len(conditions) == 1:  # it is there in order to stay whole
-            continue
-        others = (*outside, *literals[:at], *literals[at + 1 :])
-        if not {*map(_plain_mark, marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
-            continue  # only in it null matches null
-        # Taken apart, every condition would have to have its values; and a wildcard is a variable of its own.
-        if any(map(_may_lack_value, conditions)):
-            continue
-        if any(map(_has_wildcard, group)) and any(isinstance(part, ast.Comparison) for part in conditions):
-            continue
-        shared = {variable.name for variable in open_variables(others)}
-        if all(variable.name in shared for variable in open_variables(group)):
-            options = _any_of(_literal(part, True, under) for part in conditions)
+        others: Iterable[Node] = chain(known.outside, literals[:at], literals[at + 1 :])
+        if group.marks:
+            others = (*others,)
+            if not {*map(_plain_mark, group.marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
+                continue  # only in it null matches null
+        if known.name_all(others, group.names):
+            options = _any_of(_literal(part, True, under) for part in group.conditions)
             return [
-                literals[:at] + tuple(_with_marks(part, marks) for part in option) + literals[at + 1 :]
+                literals[:at] + tuple(_with_marks(part, group.marks) for part in option) + literals[at + 1 :]
                 for option in options
             ]
     return None
