@@ -64,6 +64,20 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     return rows, order, np.flatnonzero(first)
 
 
+def numbered(rows: Rows) -> tuple[Rows, Rows]:
+    """(the distinct rows of `rows` int64[1.., m] in order, the number among them of each int64[m])."""
+    m = rows.shape[1]
+    if m <= 1:
+        return rows, np.zeros(m, np.int64)
+    ordered, order, starts = runs_of(np.ascontiguousarray(rows))
+    first = np.zeros(m, np.int64)
+    first[starts[1:]] = 1
+    numbers = np.cumsum(first)
+    if order is not None:
+        numbers[order] = numbers.copy()
+    return ordered[:, starts], numbers
+
+
 @kernel
 def _net_few(given, gone, order, rows, kinds):
     """`given` int64[k, n] to `rows` in key order, `kinds` -1 for the first `gone`, else 1. Whether some are equal."""

@@ -41,7 +41,7 @@ from lftj.store.change import Change
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, encode_float
 from lftj.values.type_table import family_of, storage_of, type_of
 from lftj.values.value_type import ValueType
-from scantree.consolidate import consolidated, count_in, runs_of
+from scantree.consolidate import consolidated, count_in, numbered, runs_of
 from scantree.memory import Arena
 from scantree.sort import in_one
 from scantree.version import Store, Version
@@ -80,11 +80,10 @@ class GroupsWithoutResult(NamedTuple):
         rows = np.concatenate([self.groups, touched], axis=1)
         if len(rows) == 0:
             return again if touched.shape[1] else self
-        distinct, inverse = np.unique(rows, axis=1, return_inverse=True)
-        inverse = inverse.reshape(-1)
+        distinct, numbers = numbered(rows)
         looked = np.zeros(distinct.shape[1], np.bool_)
-        looked[inverse[n:]] = True
-        kept = ~looked[inverse[:n]]
+        looked[numbers[n:]] = True
+        kept = ~looked[numbers[:n]]
         groups = np.concatenate([np.compress(kept, self.groups, axis=1), again.groups], axis=1)
         undefined = np.concatenate([self.undefined[kept], again.undefined])
         order = np.lexsort(groups[::-1])

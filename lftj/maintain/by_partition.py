@@ -24,6 +24,7 @@ from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
 from lftj.program.strata import Heads
 from lftj.store.stored import StoredRelation
+from scantree.consolidate import numbered
 from scantree.version import Rows
 
 # More of the rows than this part in changed partitions: all are computed anew.
@@ -48,7 +49,7 @@ class KeptWindow(KeptOfCopies):
         began = time.perf_counter()
         name, below = below_of(heads), step.after[below_of(heads)]
         change, relation, windows = step.changes[name], step.after[heads.name], windows_of(heads.clauses[0])
-        partitions = np.unique(change.rows[list(windows.partition)], axis=1)
+        partitions, _ = numbered(change.rows[list(windows.partition)])
         rows = _under(below, windows.partition, partitions)
         limits.look(rows.shape[1])
         if rows.shape[1] > MOST * len(below):

@@ -28,6 +28,7 @@ from lftj.program.strata import Heads
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
 from lftj.values.schema import Schema
+from scantree.consolidate import numbered
 from scantree.version import Rows, Version
 
 SPARE = 64
@@ -107,10 +108,10 @@ def _without(rows: Rows, gone: Rows) -> Rows:
     """The rows that are not among those that go, both distinct."""
     if not gone.shape[1] or not rows.shape[1]:
         return rows
-    both = np.concatenate([gone, rows], axis=1)
-    _, first = np.unique(both, axis=1, return_index=True)
-    first = np.sort(first)
-    return both[:, first[first >= gone.shape[1]]]
+    distinct, numbers = numbered(np.concatenate([gone, rows], axis=1))
+    stays = np.ones(distinct.shape[1], np.bool_)
+    stays[numbers[: gone.shape[1]]] = False
+    return np.compress(stays[numbers[gone.shape[1] :]], rows, axis=1)
 
 
 def _prepared(heads: Heads, below: StoredRelation, step: Step) -> KeptFirst:

@@ -32,6 +32,7 @@ from lftj.sql.row_changes import insert_rows, replace_rows, shown
 from lftj.sql.update_delete import RowChange
 from lftj.values.schema import Column
 from lftj.values.type_table import is_nullable, type_of
+from scantree.consolidate import numbered, runs_of
 
 # What statements call the rows to be inserted, and what the select over them does: a name that nobody writes.
 EXCLUDED, ALIAS = "excluded", "excluded rows"
@@ -185,25 +186,28 @@ class ConflictingInsert:
     def carry_out(self, room: Changing, given: GivenRows, parameters: Given) -> None:
         """Insert the rows whose keys are not in the table, and do as the conflict says with the others."""
         table, conflict, source = self._table, self._conflict, self._source
-        rows, first, number = np.unique(given.rows, axis=1, return_index=True, return_inverse=True)
-        copies = np.zeros(rows.shape[1], np.int64)
-        np.add.at(copies, number.reshape(-1), given.copies)
+        count = given.rows.shape[1]
+        rows, order, starts = runs_of(np.ascontiguousarray(given.rows))
+        rows, order = rows[:, starts], np.arange(count) if order is None else order
+        copies = np.add.reduceat(given.copies[order], starts) if count else given.copies
         if conflict.assigned is None:
             taken = rows
         else:
-            np.maximum.at(first, number.reshape(-1), np.arange(given.rows.shape[1]))  # where each stands last
-            taken = rows[:, _one_per_key(room, table, rows, copies, first, given, conflict, source)]
+            last = order[np.append(starts[1:], count) - 1] if count else order
+            taken = rows[:, _one_per_key(room, table, rows, copies, last, given, conflict, source)]
             primary = [table.columns[place].name for place in conflict.keys[0]] == list(table.key)
             if primary and conflict.replaces and len(conflict.assigned) == len(table.columns):
                 replace_rows(room, table, taken)
                 return
         state = with_rows(room, room._present(), self._name, self._columns, taken)
-        new = np.arange(rows.shape[1])
+        met = np.zeros(rows.shape[1], np.bool_)
         for question in self._met:
             # Those that meet a row, and not those that meet none: a join with few rows is quick in a large table too.
-            new = np.setdiff1d(new, _positions(rows, question.answer(room, state, parameters).rows))
+            met[_positions(rows, question.answer(room, state, parameters).rows)] = True
+        new = np.flatnonzero(~met)
         if self._change is None:
-            new = _first_ones(room, table, rows, new[np.argsort(first[new])], given, conflict, source)
+            first = order[starts[new]]
+            new = _first_ones(room, table, rows, new[np.argsort(first)], given, conflict, source)
         else:
             self._change.carry_out(room, parameters, state)
         known = np.any([_without_null(table, key, rows[:, new]) for key in conflict.keys], axis=0)
@@ -212,8 +216,7 @@ class ConflictingInsert:
 
 def _positions(rows: Codes, some: Codes) -> Codes:
     """Where each of `some` of the `rows`, both distinct and in order, stands among them."""
-    _, number = np.unique(np.concatenate([rows, some], axis=1), axis=1, return_inverse=True)
-    return number.reshape(-1)[rows.shape[1] :].astype(np.int64)
+    return numbered(np.concatenate([rows, some], axis=1))[1][rows.shape[1] :]
 
 
 def _alike(table: Table, key: tuple[int, ...], target: exp.Expr) -> exp.Expr:
@@ -247,7 +250,8 @@ def _one_per_key(
         raise _twice(room, table, rows[:, np.flatnonzero(known & (copies > 1))[0]], conflict, source)
     order = np.argsort(-last)
     order = order[known[order]]
-    _, chosen = np.unique(rows[list(key)][:, order], axis=1, return_index=True)
+    _, sorted_by_key, starts = runs_of(np.ascontiguousarray(rows[list(key)][:, order]))
+    chosen = starts if sorted_by_key is None else sorted_by_key[starts]
     if len(chosen) < len(order) and not (conflict.replaces and given.written):
         raise _twice(room, table, rows[:, np.delete(order, chosen)[0]], conflict, source)
     return np.sort(np.concatenate([order[chosen], np.flatnonzero(~known)]))
@@ -258,7 +262,7 @@ def _first_ones(
 ) -> Codes:
     """Those of `new`, positions of rows in the order of the statement, that no row before them is in conflict with."""
     keys = [(list(key), _without_null(table, key, rows[:, new])) for key in conflict.keys]
-    if all(np.unique(rows[key][:, new[k]], axis=1).shape[1] == np.count_nonzero(k) for key, k in keys):
+    if all(len(runs_of(np.ascontiguousarray(rows[key][:, new[k]]))[2]) == np.count_nonzero(k) for key, k in keys):
         return new
     kept, seen = list[int](), set[tuple[int, ...]]()
     for at, position in enumerate(new.tolist()):

@@ -41,6 +41,7 @@ from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.schema import Column, Schema
 from lftj.values.type_table import is_nullable, type_of
+from scantree.consolidate import counted
 from scantree.memory import ArenaFullError
 from scantree.sort import sorting
 
@@ -142,8 +143,8 @@ class Question:
             order = np.repeat(np.arange(found.rows.shape[1]), found.copies)
         else:
             return found
-        rows, copies = np.unique(found.rows[:width, order], axis=1, return_counts=True)
-        return Answer(rows, copies.astype(np.int64), found.columns[:width])
+        rows = counted([np.ascontiguousarray(found.rows[:width, order])])
+        return Answer(rows[:-1], rows[-1], found.columns[:width])
 
     def below(self, evaluator: Evaluator, state: State) -> frozenset[str]:
         """The stale heads of a state that the query reads."""

@@ -14,6 +14,7 @@ from lftj.sql.room import Changing
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch
 from lftj.store.copies import copies_of, with_copies
 from lftj.values import gate
+from scantree.consolidate import counted
 
 Codes = npt.NDArray[np.int64]
 
@@ -28,9 +29,9 @@ def insert_rows(room: Changing, table: Table, rows: Codes, copies: Codes) -> Non
         present = room._present().relations[table.name].facts
         again = (copies > 1) | present.contains(rows)
         if not again.any() and rows.shape[1] > 1:
-            distinct, counts = np.unique(rows, axis=1, return_counts=True)
-            if (counts > 1).any():
-                rows, again = distinct, counts > 1
+            distinct = counted([rows])
+            if distinct.shape[1] < rows.shape[1]:
+                rows, again = distinct[:-1], distinct[-1] > 1
         if again.any():
             raise _twice(room, table, rows[:, int(np.argmax(again))])
     room._add(table.name, relation, Batch(rows, rows.shape[1], INSERT))

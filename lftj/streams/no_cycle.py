@@ -23,6 +23,7 @@ from lftj.streams.operators import Value as StreamValue
 from lftj.streams.stream import Stream
 from lftj.streams.zsets import ZSet
 from lftj.values.schema import Column, Schema
+from scantree.consolidate import numbered
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class NoCycle(Operator):
             return
         width, count = len(edges) // 2, edges.shape[1]
         ends = np.concatenate([edges[:width], edges[width:]], axis=1)
-        nodes, numbers = np.unique(ends, axis=1, return_inverse=True)
+        nodes, numbers = numbered(ends)
         _, around = Precedence(numbers.reshape(2, count), nodes.shape[1]).levels()
         if not around:
             return
