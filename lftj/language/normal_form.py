@@ -70,10 +70,10 @@ def conjunctions(body: Literals, outside: Iterable[Node] = (), *, braces: bool =
     try:
         alternatives = _conjunction(body, False if braces else None)
         opened: _Alternatives = []
-        known = _Known(outside)
+        seen = _LiteralsSeen(outside)
         while alternatives:
             literals = alternatives.pop(0)
-            options = _opened(literals, known, True if braces else None)
+            options = _opened(literals, seen, True if braces else None)
             if options is None:
                 opened.append(literals)
             else:
@@ -95,7 +95,7 @@ def _sorted(literals: Literals) -> Conjunction:
     )
 
 
-class _Group(NamedTuple):
+class _NegatedGroup(NamedTuple):
     """A negated conjunction that may be opened: its conditions, what says that null matches null, what it names."""
 
     conditions: Literals
@@ -103,7 +103,7 @@ class _Group(NamedTuple):
     names: frozenset[str]
 
 
-class _Known:
+class _LiteralsSeen:
     """What is known of literals, each looked at once: most of them are in many alternatives.
 
     `outside`: what stands outside of the body and shares its variables.
@@ -113,7 +113,7 @@ class _Known:
         self.outside = tuple(outside)
         # By identity: comparing what is equal takes as long as looking at it. What is known is held, and stays itself.
         self._named: dict[int, tuple[Node, frozenset[str]]] = {}
-        self._groups: dict[int, tuple[Node, _Group | None]] = {}
+        self._groups: dict[int, tuple[Node, _NegatedGroup | None]] = {}
 
     def names(self, node: Node) -> frozenset[str]:
         """The variables of a node, without those of scopes within it."""
@@ -130,7 +130,7 @@ class _Known:
             names -= self.names(node)
         return not names
 
-    def group(self, literal: ast.Literal) -> _Group | None:
+    def group(self, literal: ast.Literal) -> _NegatedGroup | None:
         """What is to be opened of a literal; None if nothing is, whatever it stands beside."""
         found = self._groups.get(id(literal))
         if found is None:
@@ -138,7 +138,7 @@ class _Known:
         return found[1]
 
 
-def _group(literal: ast.Literal) -> _Group | None:
+def _group(literal: ast.Literal) -> _NegatedGroup | None:
     if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
         return None
     (group,) = literal.literal.alternatives
@@ -151,21 +151,21 @@ def _group(literal: ast.Literal) -> _Group | None:
         return None
     if any(map(_has_wildcard, group)) and any(isinstance(part, ast.Comparison) for part in conditions):
         return None
-    return _Group(conditions, marks, frozenset(variable.name for variable in open_variables(group)))
+    return _NegatedGroup(conditions, marks, frozenset(variable.name for variable in open_variables(group)))
 
 
-def _opened(literals: Literals, known: _Known, under: _Under) -> _Alternatives | None:
+def _opened(literals: Literals, seen: _LiteralsSeen, under: _Under) -> _Alternatives | None:
     """The alternatives of a conjunction whose first negated conjunction without own variables is opened, if any."""
     for at, literal in enumerate(literals):
-        group = known.group(literal)
+        group = seen.group(literal)
         if group is None:
             continue
-        others: Iterable[Node] = chain(known.outside, literals[:at], literals[at + 1 :])
+        others: Iterable[Node] = chain(seen.outside, literals[:at], literals[at + 1 :])
         if group.marks:
             others = (*others,)
             if not {*map(_plain_mark, group.marks)} <= {*map(_plain_mark, filter(lets_null_match, others))}:
                 continue  # only in it null matches null
-        if known.name_all(others, group.names):
+        if seen.name_all(others, group.names):
             options = _any_of(_literal(part, True, under) for part in group.conditions)
             return [
                 literals[:at] + tuple(_with_marks(part, group.marks) for part in option) + literals[at + 1 :]
