@@ -52,11 +52,11 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.core
 	@$(BIN)/lftj demo
 
-# Spark waits as long as it computes, so the interpreted kernels run meanwhile; what it says is shown when both have ended.
+# Spark waits as long as it computes, so the other modes run meanwhile; what it says is shown when all have ended.
 test: test-jit
 	@said=$$(mktemp); $(MAKE) --no-print-directory test-spark > "$$said" 2>&1 & spark=$$!; \
-	$(MAKE) --no-print-directory test-nojit; code=$$?; wait $$spark || code=$$?; cat "$$said"; rm -f "$$said"; exit $$code
-	@$(MAKE) --no-print-directory test-bounds
+	$(MAKE) --no-print-directory test-nojit && $(MAKE) --no-print-directory test-bounds; code=$$?; \
+	wait $$spark || code=$$?; cat "$$said"; rm -f "$$said"; exit $$code
 
 # Kernels are kept in .pytest_cache/lftj, by the hash of their sources and the mode: what one of these compiles the next takes from there.
 test-jit: $(VENV)/.dev

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from lftj.errors import DataError
@@ -51,6 +52,7 @@ class FirstRows(NamedTuple):
     order: tuple[OrderedColumn, ...]
 
     @staticmethod
+    @lru_cache(256)  # each commit asks about the heads that it follows
     def of(text: str) -> FirstRows:
         """What `text` says."""
         _, limit, offset, *order = text.split(" ")
