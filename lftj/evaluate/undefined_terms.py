@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lftj.store.stored import StoredRelation
 
 Rows = npt.NDArray[np.int64]
-# Columns that a rule made of SQL, or of braces, has though nothing names them.
+# Columns that a rule made of SQL, or of braces, has though nothing names them; as the copies of a row of a bag.
 _WILDCARD = re.compile(r"_w[0-9]+")
 
 
@@ -98,7 +98,9 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     columns = TermColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols, evaluator.given)
     arguments = [evaluator.decode(int(columns.codes(arg)[0]), arg.type) for arg in term.args]
     where = f"{clause.span}: in `{clause.text}`"
-    shown = [v for v in variables if not _WILDCARD.fullmatch(v.name)]
+    read = [(atom, evaluator.relations.get(atom.predicate)) for atom in rest.atoms]
+    counted = {atom.args[-1] for atom, relation in read if relation is not None and relation.schema.bag}
+    shown = [v for v in variables if not (_WILDCARD.fullmatch(v.name) or v in counted)]
     if any(variables_of(term)) and shown:
         where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in shown)
     if (refused := code_of_null(clause, term, where, "nothing was changed")) is not None:

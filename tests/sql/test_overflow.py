@@ -265,3 +265,4 @@ def test_casts_are_told_as_casts(value: str, said: str) -> None:
         db.sql(f"select {value} as y from t")
     assert said in str(caught.value).splitlines()[0]
     assert "_w" not in str(caught.value)  # a column that nothing names
+    assert "copies" not in str(caught.value)  # how often a row is there
