@@ -62,6 +62,20 @@ _CLOCK = re.compile(
     rf"((?P<days>[-+]?{_N}) days?,? )?(?P<sign>[-+]?)(?P<h>{_N}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(\.(?P<part>\d{{1,9}}))?",
     re.ASCII,
 )
+# As SQL writes it in words: each part has a sign of its own.
+_WORDS = re.compile(
+    rf"([-+]?{_N}(?:\.\d{{1,9}})?) ?(week|day|hour|minute|second|millisecond|microsecond)s?(?: (?=[-+\d])|$)",
+    re.ASCII | re.IGNORECASE,
+)
+_WORD_LENGTHS = {
+    "week": 7 * DAY,
+    "day": DAY,
+    "hour": 3600 * SECOND,
+    "minute": 60 * SECOND,
+    "second": SECOND,
+    "millisecond": 1000,
+    "microsecond": 1,
+}
 _LENGTHS = {
     "w": 7 * DAY,
     "d": DAY,
@@ -363,7 +377,7 @@ class Duration(_Time):
 
     family, dtype, kind = "duration", "timedelta64[us]", "m"
     takes = "a duration is a number of microseconds of 64 bits"
-    spelled = "a duration is written like 1h30m, 2d, -1.5s or PT1H30M"
+    spelled = "a duration is written like 1h30m, 2d, -1.5s, PT1H30M or 1 day 2 hours"
     article, python = "a duration", "datetime.timedelta"
     low = -(2**63) + 1
 
@@ -397,7 +411,7 @@ class Duration(_Time):
         if any(c.isdigit() for c in text):
             found = _DURATION.fullmatch(text) or _ISO.fullmatch(text) or _CLOCK.fullmatch(text)
         if found is None:
-            raise Misfit(faults.not_spelled(self))
+            return self._checked(self._in_words(text))
         parts = found.groupdict()
         part = (parts.pop("part") or "").ljust(6, "0")
         if part[6:].strip("0"):
@@ -405,6 +419,16 @@ class Duration(_Time):
         sign, days = -1 if parts.pop("sign") == "-" else 1, int(parts.pop("days", None) or 0)
         total = int(part[:6]) + sum(_LENGTHS[unit] * int(count) for unit, count in parts.items() if count)
         return self._checked(days * DAY + sign * total)
+
+    def _in_words(self, text: str) -> int:
+        total, at = Fraction(), 0
+        while found := _WORDS.match(text, at):
+            total, at = total + Fraction(found[1]) * _WORD_LENGTHS[found[2].lower()], found.end()
+        if not text or at < len(text):
+            raise Misfit(faults.not_spelled(self))
+        if total.denominator > 1:
+            raise Misfit(_finer())
+        return int(total)
 
     def text(self, value: dt.timedelta) -> str:
         count = _count(value)

@@ -74,6 +74,31 @@ def test_the_days_of_a_duration_have_a_sign_of_their_own(text: str, value: dt.ti
     assert loaded("v:duration", io.StringIO(f'"{text}"\n'), format="csv") == [(value,)]
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 day", DAY),
+        ("2 days -3 hours", 2 * DAY - 3 * HOUR),
+        ("-1.5 Hours", -1.5 * HOUR),
+        ("1 week 1 minute 2.25 seconds", 7 * DAY + dt.timedelta(minutes=1, seconds=2.25)),
+        ("20 milliseconds 1 microsecond", dt.timedelta(microseconds=20_001)),
+    ],
+)
+def test_a_duration_in_words(text: str, value: dt.timedelta) -> None:
+    """As SQL writes it: `insert into t values ('1 day')` was refused."""
+    assert loaded("v:duration", io.StringIO(f'"{text}"\n'), format="csv") == [(value,)]
+    db = lftj.Database()
+    db.sql("create table t (i interval)")
+    db.sql(f"insert into t values ('{text}')")
+    assert list(db.sql(f"select i from t where i = '{text}' and i = cast('{text}' as interval)")) == [(value,)]
+
+
+@pytest.mark.parametrize("text", ["1 month", "1 day  2 hours", "1 day, 2 hours", "day", "1 days ", "0.5 microseconds"])
+def test_what_is_no_duration_in_words(text: str) -> None:
+    with pytest.raises(DataError, match=r"is not a duration|finer than a microsecond"):
+        loaded("v:duration", io.StringIO(f'"{text}"\n'), format="csv")
+
+
 @pytest.mark.parametrize("text", ["1:99:99", "1:60:00", "٣s", "9" * 5000 + "s", "0x123e4567e89b12d3a4564266141740"])
 @pytest.mark.parametrize("type", ["duration", "uuid", "timestamp"])
 def test_texts_that_only_look_like_a_value(type: str, text: str) -> None:
