@@ -31,6 +31,8 @@ BAND, BOR, BXOR, BNOT, SHL, SHR, SHRU, LAND, LOR, LNOT, LXOR = 25, 26, 27, 28, 2
 UNSIGNED, FLOAT = 32, 64
 # conversions
 I_TO_F, I_TO_U, U_TO_I, U_TO_F, F_TO_I, F_TO_U = 128, 129, 130, 131, 132, 133
+# a decimal, whose one in its units is on the right
+DECIMAL_TO_F = 134
 # null: the second if the first is null (the greatest code, of unsigned)
 COALESCE, U_COALESCE = 144, 145
 # decimals and durations, in range or without a value
@@ -52,6 +54,8 @@ BITS, NO_VALUE, CELL = 0, 1, 2
 
 SIGN = np.int64(np.iinfo(np.int64).min)
 LOW = np.int64(np.iinfo(np.int64).max)
+# The last integer up to which all are floats.
+WHOLE = np.int64(1 << 53)
 # The first integer of more than 18 digits; a second and a day in microseconds; the days 0001-01-01 and 9999-12-31.
 DECIMALS = np.int64(10**18)
 SECOND, DAY = np.int64(1_000_000), np.int64(86_400_000_000)
@@ -206,7 +210,25 @@ def _floating(op, a, b, cell):
 
 
 @kernel
-def _convert(op, a, cell):
+def quotient(a, unit):
+    """The float64 nearest to a / unit, of at most 10^18 each; half to even."""
+    if -WHOLE <= a <= WHOLE or a == SIGN:  # both are floats themselves; null is anything
+        return np.float64(a) / np.float64(unit)
+    left = abs(a)
+    whole, rest, scale = left // unit, left % unit, 1.0
+    while whole < 2 * WHOLE:  # two bits more than a float has
+        rest *= 2
+        bit = rest >= unit
+        whole = 2 * whole + bit
+        rest -= unit * bit
+        scale *= 0.5
+    # What is behind them only tells on which side of the middle it is.
+    value = np.float64(whole | np.int64(rest != 0)) * scale
+    return value if a > 0 else -value
+
+
+@kernel
+def _convert(op, a, b, cell):
     """(result code, status) of a conversion; a value that the target type cannot hold is OUT_OF_RANGE."""
     if op == I_TO_F:
         return code_of(np.float64(a), cell), HOLDS
@@ -214,6 +236,8 @@ def _convert(op, a, cell):
         return a ^ SIGN, HOLDS
     if op == U_TO_F:
         return code_of(np.float64(np.uint64(a ^ SIGN)), cell), HOLDS
+    if op == DECIMAL_TO_F:
+        return code_of(quotient(a, b), cell), HOLDS
     x = float_of(a, cell)
     if op == F_TO_I:
         if not (-9223372036854775808.0 <= x < 9223372036854775808.0):
@@ -371,7 +395,7 @@ def run_code(code, lo, hi, regs, ranks, cell):
             elif op >= COALESCE:
                 value, status = _exact(op, a, regs[code[i, 3]])
             else:
-                value, status = _convert(op, a, cell)
+                value, status = _convert(op, a, regs[code[i, 3]], cell)
         elif op >= FLOAT + ADD:
             value, status = _floating(op - FLOAT, a, regs[code[i, 3]], cell)
         elif op >= UNSIGNED + ADD:

@@ -206,7 +206,7 @@ _CONVERSIONS = (
         'to_float("1e3") = 1000.0',
         NUMERIC | {SYMBOL, DECIMAL, DURATION},
         text=text_functors.floating,
-        kernel=NUMERIC,
+        kernel=NUMERIC | {DECIMAL},
         partial=frozenset({SYMBOL}),
     ),
     Signature(

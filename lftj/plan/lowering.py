@@ -21,10 +21,11 @@ from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, variables_of
 from lftj.language.functors import FUNCTORS
+from lftj.language.types import DECIMAL, FLOAT, scale_of
 from lftj.plan.joinplan import ROOT_VARIABLE, Block, JoinPlan
 from lftj.plan.partial_functions import UNDEFINED, partial_of, partial_terms
 from lftj.values.codes import KEY_MIN
-from lftj.values.type_table import in_dictionary, storage_of, type_of
+from lftj.values.type_table import family_of, in_dictionary, storage_of, type_of
 from scantree.version import Version
 
 Encode = Callable[[object, str], int]
@@ -65,6 +66,8 @@ def operation_of(op: str, arguments: Sequence[str], result: str) -> int:
     if signature.opcode:
         code = getattr(expression_vm, signature.opcode)
         return code + FAMILY[storage_of(result)]
+    if family_of(arguments[0]) == DECIMAL and family_of(result) == FLOAT:
+        return expression_vm.DECIMAL_TO_F
     return CONVERSIONS.get((storage_of(arguments[0]), storage_of(result)), expression_vm.MOVE)
 
 
@@ -109,7 +112,10 @@ class _Code:
             return left
         # What is left of a conversion's arguments are constants, which its type tells.
         converts = operation == expression_vm.MOVE or expression_vm.I_TO_F <= operation < expression_vm.COALESCE
-        for right in [left] if converts else arguments[1:] or [left]:
+        others = [left] if converts else arguments[1:] or [left]
+        if operation == expression_vm.DECIMAL_TO_F:
+            others = [self.new(10 ** scale_of(term.args[0].type))]
+        for right in others:
             target = self.new()
             rows.append((operation, target, left, right))
             left = target

@@ -198,6 +198,26 @@ def test_numbers_as_floats(null: str, rng: Random, op: str, written: str) -> Non
     follow(rng, text, {"a": [(1, 2, 3), WHOLE + missing], "b": [(1, 2), REAL + missing]}, derived, "delta")
 
 
+EXACT = tuple(Decimal(v).scaleb(-2) for v in (1 - 10**18, -(2**53) - 1, -150, -1, 0, 1, 50, 100, 2**53 + 1, 10**18 - 1))
+NEAR = (-1e16, -90071992547409.93, -1.5, -0.01, 0.0, 0.01, 0.5, 1.0, 90071992547409.93, 1e16, float("inf"))
+
+
+@examples(25, 3)
+@given(programs.seeds, st.sampled_from(sorted(OPERATORS)))
+@pytest.mark.parametrize("null", ["", "?"])
+def test_decimals_as_floats(null: str, rng: Random, op: str) -> None:
+    """As numbers: their conversion was no operation of kernels, so that each change was followed by a trace."""
+    text = f".decl a(i:number, v:decimal(18,2){null})\n.decl b(k:number, x:float{null})\n"
+    text += f"p(i, v) :- a(i, v), b(_, x), to_float(v) {op} x."
+
+    def derived(facts: Facts) -> set[Row]:
+        pairs = [(i, v, x) for i, v in facts["a"] for _, x in facts["b"] if v is not None and x is not None]
+        return {(i, v) for i, v, x in pairs if OPERATORS[op](float(v), x)}
+
+    missing = (None,) if null else ()
+    follow(rng, text, {"a": [(1, 2, 3), EXACT + missing], "b": [(1, 2), NEAR + missing]}, derived, "delta")
+
+
 @examples(12, 2)
 @given(programs.seeds)
 @pytest.mark.parametrize(
@@ -240,20 +260,21 @@ def commits(db: lftj.Database, head: str, rows: list[tuple[Row, Row]]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("body", "most"),
+    ("body", "type", "most"),
     [
-        ("item(i, _, p), t = mean v : { item(_, _, v) }, p > t", 40),
-        ("item(i, g, p), t = mean v : { item(_, g, v) }, p > t", 40),
-        ("item(i, _, p), t = mean v : { item(_, _, v) }, to_float(p) > t", 40),
-        ("item(i, g, p), t = mean v : { item(_, g, v) }, p > 0.5 * t, p < 2.0 * t", 100),
-        ("item(i, _, p), t = mean v : { item(_, _, v) }, u = max v : { item(_, _, v) }, p > t, p < u", 120),
+        ("item(i, _, p), t = mean v : { item(_, _, v) }, p > t", "float", 40),
+        ("item(i, g, p), t = mean v : { item(_, g, v) }, p > t", "float", 40),
+        ("item(i, _, p), t = mean v : { item(_, _, v) }, to_float(p) > t", "number", 40),
+        ("item(i, _, p), t = mean v : { item(_, _, v) }, to_float(p) > t", "decimal(10,2)", 40),
+        ("item(i, g, p), t = mean v : { item(_, g, v) }, p > 0.5 * t, p < 2.0 * t", "float", 100),
+        ("item(i, _, p), t = mean v : { item(_, _, v) }, u = max v : { item(_, _, v) }, p > t, p < u", "float", 120),
     ],
 )
-def test_one_row_takes_few_steps(body: str, most: int) -> None:
+def test_one_row_takes_few_steps(body: str, type: str, most: int) -> None:
     """However many rows are above a mean: what changes is between where it was and where it is."""
-    n, whole = 100_000 if JIT else 600, "to_float" in body
-    db = lftj.Database(f".decl item(i:number, g:number, p:{'number' if whole else 'float'})\nabove(i, p) :- {body}.")
-    rows = [(i, i % 100, i * 7919 % n if whole else float(i * 7919 % n)) for i in range(n)]
+    n, value = 100_000 if JIT else 600, {"number": int, "float": float}.get(type, Decimal)
+    db = lftj.Database(f".decl item(i:number, g:number, p:{type})\nabove(i, p) :- {body}.")
+    rows: list[Row] = [(i, i % 100, value(i * 7919 % n)) for i in range(n)]
     db.load("item", rows)
     told = commits(db, "above", [(rows[i], (*rows[i][:2], rows[i][2] + 10)) for i in (3, 50, 333, 444, 555)])
     assert told["strategy"] == "delta"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from lftj.join import expression_vm
@@ -24,6 +25,8 @@ from tests.plain.arithmetic import Undefined
 from tests.plain.checked import value_of
 
 MIN, MAX, TOP = -(2**63), 2**63 - 1, 2**64 - 1
+# The greatest decimal in its units; integers that floats hold, of as many bits as they have; what is next to one.
+MOST, FLOATS, OFF = 10**18 - 1, st.integers(2**52, 2**53 - 1), st.integers(-1, 1)
 VALUES = {
     "number": [0, 1, -1, 2, -2, 3, 7, 63, 64, 65, -64, 10**9, 3037000500, MIN, MIN + 1, MAX, MAX - 1],
     "unsigned": [0, 1, 2, 3, 7, 63, 64, 65, 2**32, MAX, 2**63, 2**63 + 1, TOP, TOP - 1],
@@ -128,6 +131,20 @@ def test_conversions(source: str, target: str) -> None:
         status, result = run(CONVERSIONS[source, target], to_stored(value, source))
         wanted, code = expected(Apply(op, (Value(value, source),), target))
         assert (status, result if status == expression_vm.HOLDS else 0) == (wanted, code), (op, value)
+
+
+# Of them, many are in the middle of two floats, or next to that.
+MIDDLES = st.builds(lambda odd, shift, more: ((2 * odd + 1) << shift) + more, FLOATS, st.integers(0, 5), OFF)
+
+
+@given(st.one_of(st.integers(-MOST, MOST), MIDDLES), st.integers(0, 18))
+@example(MOST, 18)
+@example(-(2**53) - 1, 0)
+def test_the_float_of_a_decimal_is_the_nearest(unscaled: int, scale: int) -> None:
+    assume(abs(unscaled) <= MOST)
+    status, result = run(expression_vm.DECIMAL_TO_F, unscaled, 10**scale)
+    assert status == expression_vm.HOLDS
+    assert from_code(result, "float") == float(Fraction(unscaled, 10**scale))
 
 
 @pytest.mark.parametrize("kind", VALUES)
