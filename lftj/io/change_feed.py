@@ -83,7 +83,9 @@ class ChangeReport:
 
 
 class FeedRows(NamedTuple):
-    """Rows int64[arity, n] of a feed: `kinds`, whether they come or go; `keyed`, whether keys count; codes of `tx`.
+    """Rows int64[arity, n] of a feed: `kinds`, whether they come or go; `keyed`, whether keys count; `tx`, of which.
+
+    `tx`: numbers of the commits that the rows belong to, where a column tells them apart.
 
     `counted`: the last row holds how many copies come or go, of a bag; else of a bag it is one of each.
     """
@@ -162,9 +164,11 @@ class FeedReader:
                 )
         if options.columns is not None and isinstance(options.columns, dict):
             self.options = options._replace(columns={**{name: name for name in self._beside}, **options.columns})
-        # Texts of the feed, by other codes than the database's: what is in `op` and `tx` is in no relation.
+        # Texts of a piece, by other codes than the database's: what is in `op` and `tx` is in no relation. A feed may
+        # never end, so those of the pieces before are not kept.
         self._texts = SymbolTable()
         self._kinds: tuple[str, ...] | None = None
+        self._tx: tuple[int, object] = (0, None)  # the commit that the last row belonged to: its number and its value
         self.notes: list[str] = []
 
     def read(self, source: Any, first: int) -> FeedRows:
@@ -172,6 +176,7 @@ class FeedReader:
         if self._counted is None:
             self._counted = names_copies(source, self._schema, self.options, self._beside)
             self._schema = without_bag(self._schema) if self._counted else self._given
+        self._texts = SymbolTable()
         loaded = self._loaded(source)
         if loaded.note:
             self.notes.append(loaded.note)
@@ -185,7 +190,7 @@ class FeedReader:
             for codes, type in zip(loaded.columns, self._schema.types, strict=False)
         ]
         rows = np.stack(columns) if columns else np.empty((0, loaded.rows), np.int64)
-        tx = loaded.columns[n + 1] if len(self._beside) > 1 else None
+        tx = self._numbered(loaded.columns[n + 1], self._kinds[1]) if len(self._beside) > 1 else None
         return FeedRows(rows, kinds, keyed, tx, bool(self._counted))
 
     def _check_copies(self, copies: npt.NDArray[np.int64], first: int) -> None:
@@ -240,6 +245,16 @@ class FeedReader:
         reason = f"the feed's column `{name}` holds {reject.text}"
         rejects.append(replace(reject, reason=reason, why=why, remedy=remedy))
         return BadRowsError(rejects, 1, apart=False)
+
+    def _numbered(self, codes: npt.NDArray[np.int64], kind: str) -> npt.NDArray[np.int64]:
+        """Numbers of the commits of rows: another one where the value is another, and from piece to piece."""
+        if not len(codes):
+            return codes
+        number, before = self._tx
+        first, last = (self._texts.value(code, kind) for code in codes[[0, -1]].tolist())
+        numbers: npt.NDArray[np.int64] = number + int(first != before) + np.r_[0, np.cumsum(codes[1:] != codes[:-1])]
+        self._tx = int(numbers[-1]), last
+        return numbers
 
     def _interned(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The database's codes of texts."""

@@ -7,6 +7,7 @@ repeats rows, a row under another number, a feed that is refused after half of i
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from lftj.errors import DataError, DataWarning, TransactionError
 from lftj.io.change_feed import FeedError, FeedRows
 from lftj.io.rejects import BadRowsError
 from lftj.maintain.commit import Commit
+from lftj.values.symbols import SymbolTable
 from tests.conftest import examples
 
 EDGE = ".decl edge(src:number, dst:symbol)  .decl seen(d:symbol)  seen(d) :- edge(_, d)."
@@ -316,6 +318,27 @@ def test_iterators_are_read_as_they_come() -> None:
     with pytest.raises(StopIteration, match="enough") as caught:
         db.load_changes("edge", endless(), batch_rows=10, on_commit=stop)
     assert caught.value.report.offset == len(db["edge"]) == 30  # type: ignore[attr-defined]
+
+
+def test_what_a_piece_takes_does_not_grow_with_the_feed() -> None:
+    """The texts of all pieces were kept, each text of `tx` for ever, and each piece looked through all of them."""
+    db, kept = lftj.Database(EDGE), []
+    others = {id(table): table for table in gc.get_objects() if type(table) is SymbolTable}
+
+    def look(report: Any) -> None:
+        tables = [table for table in gc.get_objects() if type(table) is SymbolTable and id(table) not in others]
+        kept.append(max(map(len, tables)))
+
+    rows = ((i, f"d{i}", "+", f"t{i // 3}") for i in range(60))
+    report = db.load_changes(
+        "edge",
+        (dict(zip(("src", "dst", "op", "at"), row, strict=True)) for row in rows),
+        tx="at",
+        batch_rows=2,
+        on_commit=look,
+    )
+    assert (report.commits, len(db["seen"])) == (20, 60)  # of two pieces each, or of one and a half
+    assert max(kept) <= 5
 
 
 @pytest.mark.parametrize(
