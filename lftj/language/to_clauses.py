@@ -129,10 +129,12 @@ def _typed_value(constant: ast.Constant, type_: str) -> Any:
     """The value of a constant as one of a type: a text may write one, and a decimal has the type's scale."""
     made = type_of(type_)
     if not constant.kind:
-        return made.shown(made.read(sum_of_nothing(type_)))
+        return made.known(made.read(sum_of_nothing(type_)))
     if constant.kind == SYMBOL and type_ != SYMBOL:
-        return made.shown(made.parse(constant.value))
-    return made.shown(made.read(constant.value)) if type_ != constant.kind and type_ not in RANGES else constant.value
+        return made.known(made.parse(constant.value))
+    if type_ in RANGES or (type_ == constant.kind and type_ != TIMESTAMP):
+        return constant.value
+    return made.known(made.read(constant.value))
 
 
 def _term(term: ast.Term, clause: TypedClause) -> Term:

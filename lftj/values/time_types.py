@@ -324,6 +324,11 @@ class Timestamp(_Time):
         stored, found = self.parse(text), _TIMESTAMP.fullmatch(text)
         return self.shown(stored).replace(tzinfo=dt.UTC if found and found["zone"] else None)
 
+    def known(self, stored: int) -> dt.datetime:
+        # Python compares times of one zone by what its clocks show, which in autumn is the same at two instants.
+        naive = _NAIVE_EPOCH + dt.timedelta(microseconds=stored)
+        return naive.replace(tzinfo=dt.UTC) if self.zone else naive
+
     def arrow_type(self) -> pa.DataType:
         import pyarrow as pa
 

@@ -111,6 +111,10 @@ class ValueType:
         """The constant that a text writes."""
         return self.shown(self.parse(text))
 
+    def known(self, stored: Any) -> Any:
+        """The value of a constant whose type is known, which equals no other one's."""
+        return self.shown(stored)
+
     # Columns
 
     def arrow_type(self) -> pa.DataType:

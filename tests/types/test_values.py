@@ -258,3 +258,24 @@ def test_times_of_numpy_are_read_to_the_ends_of_their_units(unit: str, nanos: in
         }
     found = db["t"].to_numpy()
     assert {int(i): int(v.astype(np.int64)) for i, v in zip(found["n"], found["v"], strict=True)} == micros
+
+
+def test_constants_that_the_clocks_show_twice_are_two() -> None:
+    """Python compares times of one zone by what its clocks show: instants an hour apart were one constant."""
+    early, late = "@2024-10-27T00:30:00Z", "@2024-10-27T01:30:00Z"
+    db = lftj.Database(
+        f"""
+        .decl v(t:timestamp("Europe/Berlin"))
+        v({early}).  v({late}).
+        within(t)  :- v(t), t >= {early}, t < {late}.
+        neither(t) :- v(t), t != {early}, t != {late}.
+        either(t)  :- v(t), t = {early} ; v(t), t = {late}.
+        """
+    )
+    first, second = (dt.datetime(2024, 10, 27, hour, 30, tzinfo=UTC) for hour in (0, 1))
+    assert [at.astimezone(UTC) for (at,) in db["v"]] == [first, second]
+    assert [at.astimezone(UTC) for (at,) in db["within"]] == [first]
+    assert [len(db["neither"]), len(db["either"])] == [0, 2]
+    # One after the other: what is compiled of the first question is not for the second.
+    assert [db.query(f"v(t), t < {bound}").count() for bound in (early, late)] == [0, 1]
+    assert [at.astimezone(UTC) for (at,) in db.query(f"v(t), t = {late}")] == [second]
