@@ -96,7 +96,7 @@ def written(value: str, type: str) -> ast.Constant:
             if abs(found) >= 10 ** (DIGITS - scale_of(type)):
                 raise ValueError(f"a decimal has up to {DIGITS} digits, {scale_of(type)} of them behind the point here")
             return constant(found, type)
-        return constant(type_of(type).constant_of(text), type)
+        return constant(type_of(type).known(type_of(type).parse(text)), type)
     except Misfit as misfit:
         raise ValueError(f"it {misfit.fault.reason}") from None
 
@@ -129,6 +129,7 @@ _ARITHMETIC: dict[str, Any] = {
     "checked_add": lambda a, b: a + b,
     "checked_mul": lambda a, b: a * b,
     "itof": float,
+    "utof": float,
     "max": max,
     "min": min,
 }

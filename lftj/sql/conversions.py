@@ -203,6 +203,8 @@ def _to_timestamp(term: ast.Term, type: str, wanted: str) -> ast.Term:
             # Not `to_timestamp`, which may read texts: what does is worked out beside its aggregate.
             term = ast.Functor("midnight" if family_of(type) == DATE else "to_timestamp", (term,))
         type = TIMESTAMP
+    if isinstance(term, ast.Constant):
+        return ast.Constant(type_of(wanted).known(type_of(type).read(term.value)), wanted)
     if wanted == TIMESTAMP and type != TIMESTAMP:
         return ast.Functor("local", (ast.Functor("in_zone", (term, ast.Constant("UTC", SYMBOL))),))
     if wanted != TIMESTAMP:
@@ -213,7 +215,7 @@ def _to_timestamp(term: ast.Term, type: str, wanted: str) -> ast.Term:
 Conversion = Callable[[ast.Term, str, str], ast.Term]
 _CASTS: dict[tuple[str, str], Conversion] = {
     (NUMBER, FLOAT): lambda term, type, wanted: call("itof", FLOAT, term),
-    (UNSIGNED, FLOAT): lambda term, type, wanted: ast.Functor("utof", (term,)),
+    (UNSIGNED, FLOAT): lambda term, type, wanted: call("utof", FLOAT, term),
     (DECIMAL, FLOAT): lambda term, type, wanted: call("to_float", FLOAT, term),
     (SYMBOL, FLOAT): lambda term, type, wanted: ast.Functor("to_float", (ast.Functor("trim", (term,)),)),
     (BOOL, FLOAT): lambda term, type, wanted: ast.Functor("itof", (ast.Functor("to_number", (term,)),)),

@@ -331,6 +331,7 @@ def _unlike(of: Translator, value: Known, items: Sequence[Known], node: exp.Expr
     type = common([(side.term, side.type) for side in (value, *items)], node, of.scope.source)
     terms = [of.cast(side, type, node) for side in (value, *items)]
     equal = [term for term in terms[1:] if isinstance(term, ast.Constant)]
+    assert len(equal) == len(items), "a cast of a constant is a constant"
     return _listed(of, terms[0], list(dict.fromkeys(equal)), type, negated)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 import lftj
@@ -254,3 +256,28 @@ def test_a_condition_on_what_is_null_below_a_count(condition: str) -> None:
     assert list(db["v"]) == [(1,)]
     db.sql("update s set p = null, d = null, q = null")
     assert list(db["v"]) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "ids"),
+    [
+        ("z in (timestamp '2024-07-01 12:00:00')", [1]),
+        ("z in (timestamp '2024-07-01 12:00:00', timestamptz '2024-07-01 15:00:00+02')", [1, 2]),
+        ("z in (timestamp '2024-07-01 12:00:00', null)", [1]),
+        ("z not in (timestamp '2024-07-01 12:00:00', date '2024-01-01')", [2]),
+        ("f in (cast(1 as ubigint), 7)", [1]),
+        ("f not in (cast(1 as ubigint))", [2]),
+        ("z < '2024-07-01T12:30:00Z'", [1]),
+        ("b < '2024-07-01T12:30:00Z'", [1]),
+        ("b in ('2024-07-01T12:00:00Z', '2024-07-01 13:00:00+00:00')", [1, 2]),
+        ("b between '2024-07-01T12:30:00Z' and '2024-07-01 15:30:00'", [2]),
+        ("timestamp '2024-07-01T12:00:00Z' < timestamp '2024-07-02'", [1, 2]),
+        ("timestamp '2024-07-01T12:00:00+02' = timestamp '2024-07-01 10:00:00'", [1, 2]),
+    ],
+)
+def test_constants_of_another_type_than_the_column(condition: str, ids: list[int]) -> None:
+    """Constants that `in` had to convert were left out, and times with an offset taken for what the clocks show."""
+    db = lftj.Database('.decl v(id:number, z:timestamp("UTC"), b:timestamp("Europe/Berlin"), f:float)')
+    instants = [dt.datetime(2024, 7, 1, hour, tzinfo=dt.UTC) for hour in (12, 13)]
+    db.load("v", [(i, at, at, float(i)) for i, at in enumerate(instants, 1)])
+    assert [i for (i,) in db.sql(f"select id from v where {condition}")] == ids
