@@ -19,6 +19,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,12 +153,23 @@ class Relation(Tabular):
     def __eq__(self, other: object) -> bool:
         """Equal to a relation, or a set of tuples, with the same rows."""
         if isinstance(other, Relation):
-            return self._schema.types == other._schema.types and len(self) == len(other) and list(self) == list(other)
+            alike = self._schema.types == other._schema.types and len(self) == len(other)
+            return alike and all(
+                map(self._same_column, range(self._schema.arity), other._sorted, repeat(other._symbols))
+            )
         if isinstance(other, set | frozenset):
             return len(self) == len(other) and set(self) == other
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _same_column(self, place: int, codes: Any, symbols: SymbolTable) -> bool:
+        """Whether a column has the values of these codes."""
+        # By codes: Python compares times of a zone by what its clocks show, in autumn the same at two instants.
+        own, type = self._sorted[place], self._schema.types[place]
+        if not in_dictionary(type) or symbols is self._symbols:
+            return bool(np.array_equal(own, codes))
+        return self._symbols.values(own, type) == symbols.values(codes, type)
 
     @cached_property
     def _sorted(self) -> list[Any]:

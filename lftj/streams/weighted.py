@@ -153,7 +153,7 @@ class WeightedRows(Tabular):
     def __eq__(self, other: object) -> bool:
         """Equal to rows with the same weights, or to a dict of weights by row."""
         if isinstance(other, WeightedRows):
-            return self._schema.types == other._schema.types and list(self) == list(other)
+            return self.rows == other.rows and np.array_equal(self.weights, other.weights)
         return dict(self) == other if isinstance(other, dict) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]

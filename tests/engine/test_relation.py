@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 
 import numpy as np
 import pytest
 
 import lftj
+from lftj import streams
 
 
 def test_repr() -> None:
@@ -120,6 +122,23 @@ def test_symbols_come_in_text_order() -> None:
     assert db["s"].df()["x"].tolist() == names
     assert db["s"].pl()["x"].to_list() == names
     assert db["s"].arrow()["x"].to_pylist() == names
+
+
+def test_equality_is_of_values_and_not_of_what_clocks_show() -> None:
+    """Python takes two instants for equal that the clocks of a zone show twice in autumn."""
+    first, second = (dt.datetime(2024, 10, 27, hour, 30, tzinfo=dt.UTC) for hour in (0, 1))
+    declared = '.decl a(t:timestamp("Europe/Berlin"), s:symbol?) .decl b(t:timestamp("Europe/Berlin"), s:symbol?)'
+    db, other = lftj.Database(declared), lftj.Database(declared)
+    db.load("a", [(first, "x"), (second, None)])
+    db.load("b", [(first, None), (second, "x")])
+    other.load("a", [(second, None), (first, "y")])
+    other.load("b", [(second, None), (first, "x")])
+    assert db["a"] != db["b"]
+    assert db["a"] != other["a"]
+    assert db["a"] == other["b"]
+    one, two = (streams.zset([(at,)], [1], columns={"t": 'timestamp("Europe/Berlin")'}) for at in (first, second))
+    assert one != two
+    assert lftj.Database(".decl go() go().")["go"] == lftj.Database(".decl on() on().")["on"]
 
 
 def test_ord_is_equal_for_equal_symbols() -> None:
