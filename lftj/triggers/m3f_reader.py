@@ -316,9 +316,9 @@ class _ProgramReader:
             elif tree.data == "null":
                 made = Value(None, self.type(children[0]))
             else:
-                kind = self.type(children[1]) if children[1] is not None else "symbol"
-                value = symbol_value(str(children[0]))
-                made = Value(value if kind == "symbol" else type_of(kind).constant_of(value), kind)
+                name = self.type(children[1]) if children[1] is not None else "symbol"
+                kind, text = type_of(name), symbol_value(str(children[0]))
+                made = Value(kind.known(kind.parse(text)), name)
             to_stored(made.value, made.type)
         except Misfit as misfit:
             fault = misfit.fault

@@ -140,6 +140,7 @@ def test_types_that_conflict_have_their_place(types, query, what, place):
         (("symbol", "number"), "q[d] = Sum(1, R(x) and x = y and y = d)", "symbol"),
         (("symbol", "number"), "q[d] = Sum(Sum(1, d = x), R(x))", "symbol"),
         (("number?", "number"), "q[x] = Sum(1, R(x) and S(x))", "number?"),
+        (('timestamp("Europe/Berlin")', "number"), "q[x] = Sum(y, R(x) and S(y))", 'timestamp("Europe/Berlin")'),
         (("decimal(8,2)", "decimal(4,2)"), "q[] = Sum(x + y * 2, R(x) and S(y))", ""),
         (("duration", "number"), "q[] = Sum(x * y, R(x) and S(y))", ""),
         (("symbol", "number"), "q[] = Sum(strlen(x) + y, R(x) and S(y))", ""),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -117,6 +119,17 @@ def test_any_formula_is_read_as_it_was_written(formula):
         "q": MapDefinition("q", (k, r, p), body),
     }
     program = TriggerProgram(relations, maps, {}, ("q",))
+    assert parsed(text(program)) == program
+
+
+def test_times_of_a_zone_are_read_as_they_were_written():
+    """The type of such a column was a syntax error, and a constant was what the clocks show, taken for UTC."""
+    zoned = 'timestamp("Europe/Berlin")'
+    t, noon = Var("t", zoned), Value(dt.datetime(2024, 7, 1, 10, tzinfo=dt.UTC), zoned)
+    query = ((t,), Mul((Rel("E", (t,)), Rel("F", (t, p)), Cmp(">", Apply("max", (t, noon), zoned), noon))))
+    schemas = {"E": Schema("E", (Column("t", zoned),)), "F": Schema("F", (Column("t", zoned), Column("p", "number")))}
+    program = compiled({"q": query}, schemas)
+    assert '"2024-07-01T10:00:00+00:00":timestamp("Europe/Berlin")' in text(program)
     assert parsed(text(program)) == program
 
 
