@@ -163,15 +163,18 @@ def _picked(wanted: int | str, name: str, names: Sequence[str] | None, width: in
 def _wrong_width(schema: Schema, names: Sequence[str] | None, width: int, source: str) -> ColumnsError:
     if width < schema.arity:
         remedy = "supply the missing columns or declare fewer"
-    elif names is not None and set(schema.names) <= set(names):
+    elif names is not None and all(list(names).count(name) == 1 for name in schema.names):
         remedy = f"pick the columns: {_example(schema, schema.names)}"
     else:
         remedy = f"pick the columns: {_example(schema, range(schema.arity))}"
     shown = f" ({listed(names)})" if names else ""
+    why = "columns are matched by position where the names differ, so there must be as many"
+    if named(schema, names):
+        why = 'all columns of the relation are there by name, and extra="error" refuses others'
     return ColumnsError(
         f"the source has {counted(width, 'column')}{shown}, {schema} takes {schema.arity}",
         where=source,
-        why="columns are matched by position where the names differ, so there must be as many",
+        why=why,
         remedy=remedy,
     )
 

@@ -70,6 +70,20 @@ def test_extra_columns_are_passed_over_with_a_note(kind: str, tmp_path: Path) ->
     assert list(db["e"]) == []
 
 
+def test_a_refusal_of_extra_columns_says_what_refused_them() -> None:
+    """It said that the names differ; and of a name that is there twice, to pick the column by it."""
+    db = lftj.Database(".decl e(src:number, dst:number)")
+    with pytest.raises(lftj.DataError) as caught:
+        db.load("e", [{"src": 1, "dst": 2, "w": 3}], extra="error")
+    assert caught.value.why == 'all columns of the relation are there by name, and extra="error" refuses others'
+    twice = pd.DataFrame([[1, 2, 3]], columns=["src", "dst", "src"])
+    with pytest.raises(lftj.DataError, match="where the names differ") as caught:
+        db.load("e", twice)
+    assert caught.value.remedy == "pick the columns: columns={'src': 0, 'dst': 1}"
+    db.load("e", twice, columns={"src": 0, "dst": 1})
+    assert list(db["e"]) == [(1, 2)]
+
+
 def test_the_note_is_one_for_several_files(tmp_path: Path) -> None:
     sources(tmp_path)
     db = lftj.Database(".decl e(src:number, dst:number)")

@@ -136,7 +136,7 @@ KNOWN = "known are .csv, .tsv, .txt, .facts, .json, .ndjson (each also .gz or .z
             pa.table({"src": [1], "dst": [2], "w": [3]}),
             {"extra": "error"},
             f"Table: the source has 3 columns (`src`, `dst`, `w`), {EDGE} takes 2\n"
-            "  why: columns are matched by position where the names differ, so there must be as many\n"
+            '  why: all columns of the relation are there by name, and extra="error" refuses others\n'
             "  do: pick the columns: columns={'src': 'src', 'dst': 'dst'}",
         ),
         (
@@ -182,7 +182,7 @@ def test_sources_and_options(reader, source, options, message):
             "dst,w,src\n1,2,3\n",
             {"extra": "error"},
             f"e.csv: the source has 3 columns (`dst`, `w`, `src`), {EDGE} takes 2\n"
-            "  why: columns are matched by position where the names differ, so there must be as many\n"
+            '  why: all columns of the relation are there by name, and extra="error" refuses others\n'
             "  do: pick the columns: columns={'src': 'src', 'dst': 'dst'}",
         ),
         (
