@@ -69,7 +69,8 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
         names = stream.schema.names
         read_batches(stream.schema, [stream], staging, staging.pick(columns, names, len(names), source), source)
         return
-    if type(stream).__module__.partition(".")[0] == "polars" and "Object" in map(str, stream.schema.values()):
+    of_polars = type(stream).__module__.partition(".")[0] == "polars"
+    if of_polars and "Object" in map(str, stream.schema.values()):
         raise ShapeError(
             "a column is of polars' type Object",
             where=source,
@@ -79,6 +80,9 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
     try:
         reader = reader_of(stream)
     except pa.ArrowInvalid as error:
+        if of_polars:  # a column is of a type that Arrow has not, such as Int128
+            read_dict({column.name: column for column in stream.get_columns()}, staging, columns, source)
+            return
         raise ShapeError(
             f"the source is not a stream of rows: {error}",
             where=source,

@@ -229,6 +229,16 @@ def test_columns_of_python_objects_in_polars() -> None:
     assert applied("s:bytes?", ("r", "+1", {"s": objects})) == wanted
 
 
+def test_wide_integers_of_polars() -> None:
+    """Arrow has no type for them; a frame of them was said to be no stream of rows, though its columns were read."""
+    wide = pl.DataFrame({"v": pl.Series([2**63 - 1, None, -5], dtype=pl.Int128)})
+    wanted = [(None,), (-5,), (2**63 - 1,)]
+    assert loaded("v:number?", wide) == loaded("v:number?", {"v": wide["v"]}) == wanted
+    assert applied("v:number?", ("r", "+1", wide)) == wanted
+    with pytest.raises(DataError, match=f"row 1 .*: {2**63} does not fit into number"):
+        loaded("v:number", pl.DataFrame({"v": pl.Series([1, 2**63], dtype=pl.Int128)}))
+
+
 def test_categories_of_which_there_is_none() -> None:
     """Pandas makes floats of them, or objects, and no row has one."""
     for missing in (None, np.nan):
