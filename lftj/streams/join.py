@@ -60,6 +60,8 @@ class Join(Operator):
 
     def joined(self, left: Value, right: Value) -> ZSet:
         """The join of two values."""
+        # A row that is there n times, as after a projection, would be joined n times: in a chain of joins n**k times.
+        left, right = (value.normal() if isinstance(value, ZSet) else value for value in (left, right))
         if not len(left) or not len(right):
             return ZSet.zero(len(self.out))
         # An integral in another order, which a user joined as it is, cannot be sought in.

@@ -30,3 +30,20 @@ def test_a_join_that_meets_more_rows_touches_more():
     few = changes.step({"left": [(1, 1)]}) and changes.rows_touched
     many = changes.step({"left": [(0, 1)]}) and changes.rows_touched
     assert many >= few + 500
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_chain_of_joins_joins_a_row_once_however_often_it_is_there(changes):
+    """A projection leaves equal rows beside one another, which joins multiplied: 8**7 rows at the fifth."""
+    from lftj import streams
+
+    circuit = streams.Circuit()
+    edge = circuit.input("edge", a=int, b=int)
+    path = edge
+    for _ in range(5):
+        path = path.rename(b="via").join(edge.rename(a="via"), on="via").select("a", "b")
+    circuit.output("path", path)
+    circuit = circuit.incremental() if changes else circuit
+    made = circuit.step({"edge": [(a, b) for a in range(8) for b in range(8)]})["path"]
+    assert set(made.weights.tolist()) == {8**5}
+    assert max(rows for rows, _ in circuit._graph.seen.values()) == 8**3
