@@ -125,8 +125,9 @@ def interval_join(stream: Stream, other: Stream, on: On, time: object, within: o
 def lookup(stream: Stream, other: Stream, on: On) -> Stream:
     """`Stream.lookup`: the changes joined with the other's value, added up."""
     _outside(stream, "lookup")
-    changes, there = stream.differentiate()._without_null_keys(other, *stream._keys(other, on))
-    found = changes._joined(there, on, Lookup)
+    # D last: what reads it directly is given changes as they come in, and keeps none of them.
+    asking, there = stream._without_null_keys(other, *stream._keys(other, on))
+    found = asking.differentiate()._joined(there, on, Lookup)
     return found.integrate()
 
 

@@ -186,6 +186,22 @@ def test_what_is_left_is_what_may_be_asked_for(changes: list[h.Z]) -> None:
     assert all(start + 10 > bound - 3 for start in starts)
 
 
+@pytest.mark.parametrize("key", ["number", "number?"])
+def test_a_lookup_keeps_what_may_be_asked_for_and_nothing_of_those_who_ask(key: str) -> None:
+    """Null was taken out of the keys after the differences: the last change was kept, and the table without end."""
+    c = h.tiny(streams.Circuit())
+    bid = c.input("bid", key=key, time=int).watermark("time", 10).tumbling("time", HOUR)
+    table = c.input("table", key=int, window_start=int)
+    c.output("found", bid.lookup(table, ["key", "window_start"]))
+    made = c.incremental()
+    for tick in range(50):
+        made.step({"table": [(k, tick * HOUR) for k in range(3)]})
+        found = made.step({"bid": [(1, tick * HOUR + 1)]})["found"]
+        assert dict(found) == {(1, tick * HOUR + 1, tick * HOUR, (tick + 1) * HOUR): 1}
+    kept = {name.split(" ", 1)[1].split(" (")[0] for name in made.memory().integrals}
+    assert kept == {"I forgetting", "z⁻¹ θ"}
+
+
 def test_outputs_and_what_is_read_whole_forget_nothing() -> None:
     c = h.tiny(streams.Circuit())
     bid = c.input("bid", key=int, time=int, value=int).watermark("time")
