@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lftj import arguments
 from lftj.errors import DataError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
@@ -337,7 +338,15 @@ def attach(
             why=f"what it could give are relations that are there, which it reads: {', '.join(made.outputs)}",
             remedy=f'say what its outputs become, as in `outputs={{"{(name := list(made.outputs)[-1])}": "{name}"}}`',
         )
-    names = {relation: output for output, relation in gives.items()}
+    names: dict[str, str] = {}
+    for output, relation in gives.items():
+        if relation in names:
+            raise DataError(
+                f"the outputs `{names[relation]}` and `{output}` would both become `{relation}`",
+                why="an output of a circuit is a relation of its own",
+                remedy=f'give one of them another name: `outputs={{"{output}": "another_{relation}"}}`',
+            )
+        names[relation] = output
     for name, relation in reads.items():
         if relation not in relations:
             raise unknown(relation, relations)
@@ -360,14 +369,17 @@ def attach(
 
 def _named(kind: str, there: Mapping[str, object], given: Mapping[str, str] | None) -> dict[str, str]:
     """The relation of each input or output: as given, else of the same name."""
-    for name in given or {}:
+    why, remedy = f"it is the relation of an {kind}, by the name of this", f'give `{kind}s={{"best": "best_bid"}}`, say'
+    given = arguments.mapping(f"{kind}s", {} if given is None else given, why, remedy)
+    for name, relation in given.items():
         if name not in there:
             raise DataError(
                 f"the circuit has no {kind} {name!r}",
                 why=f"its {kind}s are {', '.join(there) or 'none'}",
                 remedy=did_you_mean(str(name), list(there), "give one of these names"),
             )
-    return {name: (given or {}).get(name, name) for name in there}
+        arguments.text(name, relation, "relations are known by their names", "give the name of a relation as a str")
+    return {name: given.get(name, name) for name in there}
 
 
 def _as_sets(graph: Graph) -> Graph:

@@ -369,6 +369,22 @@ def test_two_circuits_one_above_the_other_and_their_end() -> None:
             "  why: an output of a circuit is a relation of its own\n"
             '  do: give it another name: `outputs={"...": "another_e"}`',
         ),
+        (
+            lambda db: db.attach(circuit(), outputs={"degree": "reach"}),
+            "the outputs `degree` and `reach` would both become `reach`\n"
+            "  why: an output of a circuit is a relation of its own\n"
+            '  do: give one of them another name: `outputs={"reach": "another_reach"}`',
+        ),
+        (
+            lambda db: db.attach(circuit(), outputs={"degree": 5}),
+            "`degree` cannot be 5\n  why: relations are known by their names\n"
+            "  do: give the name of a relation as a str",
+        ),
+        (
+            lambda db: db.attach(circuit(), inputs=["edge"]),
+            "`inputs` cannot be ['edge']\n  why: it is the relation of an input, by the name of this\n"
+            '  do: give `inputs={"best": "best_bid"}`, say',
+        ),
     ],
 )
 def test_what_cannot_be_attached(attach: object, message: str) -> None:
