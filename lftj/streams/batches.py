@@ -126,10 +126,12 @@ def _sliced(table: pa.Table | pa.RecordBatch, lo: int, rows: int) -> Any:
 
 def _of_file(path: Path, name: str, types: Types, rows: int, follow: bool) -> Iterator[Any]:
     suffix = path.suffix.lower()
-    if not path.is_file():
-        is_folder = path.is_dir()
+    # Text is read from front to back, and so from a pipe, too.
+    if not path.is_file() and not (suffix in KINDS and path.is_fifo()):
+        is_folder, is_there = path.is_dir(), path.exists()
+        what = f"{path} is {'a folder' if is_folder else 'no regular file'}" if is_there else f"there is no file {path}"
         raise DataError(
-            f"{path} is a folder" if is_folder else f"there is no file {path}",
+            what,
             why="a source is read from one file" if is_folder else "a source is read from it",
             remedy="give a file in it" if is_folder else "check the path",
         )

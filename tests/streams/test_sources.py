@@ -289,6 +289,20 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, mess
     assert made.step({"bid": ROWS})["count"] == circuit().step({"bid": ROWS})["count"]
 
 
+def test_text_is_read_from_a_pipe(tmp_path: Path) -> None:
+    """There was said to be no file, though a step and `Database.load` read one."""
+    pipe = tmp_path / "bids.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("auction,price,who\n1,5,a\n",), daemon=True)
+    writer.start()
+    expected = dict(circuit().step({"bid": [(1, 5.0, "a")]})["count"])
+    assert [dict(deltas["count"]) for deltas in circuit().run({"bid": pipe})] == [expected]
+    writer.join()
+    os.mkfifo(tmp_path / "bids.parquet")
+    with pytest.raises(lftj.DataError, match=r"bids\.parquet is no regular file"):
+        list(circuit().run({"bid": tmp_path / "bids.parquet"}))
+
+
 def test_sources_of_other_kinds() -> None:
     with pytest.raises(lftj.DataError, match="rows cannot be read from an object of type int"):
         list(circuit().run({"bid": 5}))
