@@ -211,7 +211,8 @@ def _check_no_null(clause: Clause, text: str) -> None:
                 f"`{compare.left}` may be null",
                 where=f"`{text}`",
                 why="what is computed with null has no value",
-                remedy=f'leave such rows out with `filter("!is_null({compare.left})")`, or take `coalesce` of it',
+                remedy=f"compute with `coalesce({compare.left}, ...)`, which gives such rows a value; "
+                f'with `filter("!is_null({compare.left})")` before it they are left out',
             )
 
 

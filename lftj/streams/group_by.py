@@ -344,5 +344,6 @@ def _no_null(name: str, type_: str) -> None:
             "what is folded may be null",
             where=f"column `{name}`",
             why="null is not a value, and would have to be left out of the fold",
-            remedy='leave such rows out with `filter("!is_null(x)")`, or give them a value as in `coalesce(x, 0)`',
+            remedy="fold `coalesce(x, 0)`, which gives such rows a value; "
+            'with `filter("!is_null(x)")` before it, or `where="!is_null(x)"`, they are left out',
         )

@@ -113,6 +113,23 @@ def test_null_is_no_value_that_is_counted() -> None:
         values.aggregate(n=streams.count_distinct("v"))
 
 
+def test_what_is_told_to_do_about_null_can_be_done() -> None:
+    """A filter alone was said to do, after which the column admits null as before."""
+    circuit = streams.Circuit("c")
+    source = circuit.input("s", k=int, v="number?")
+    known = source.filter("!is_null(v)")
+    with pytest.raises(DataError, match=r"do: fold `coalesce\(x, 0\)`.*; with `filter\(.*\)` before it, or `where="):
+        known.group_by("k").aggregate(n=streams.sum("v"))
+    with pytest.raises(DataError, match=r"do: compute with `coalesce\(v, ...\)`.*; with `filter\(.*\)` before it"):
+        known.map("k", w="v * 2")
+    circuit.output("filter", known.group_by("k").aggregate(n=streams.sum("coalesce(v, 0)")))
+    circuit.output("where", source.group_by("k").aggregate(n=streams.min("coalesce(v, 0)", where="!is_null(v)")))
+    circuit.output("map", known.map("k", w="coalesce(v, 0) * 2"))
+    made = circuit.step({"s": [(1, None), (1, 5), (2, None)]})
+    assert dict(made["filter"]) == dict(made["where"]) == {(1, 5): 1}
+    assert dict(made["map"]) == {(1, 10): 1}
+
+
 @pytest.mark.parametrize("by", [("v", "v"), ("v", "-v"), ["v", "k", "-v"]])
 def test_an_order_may_name_a_column_again(by: object) -> None:
     """The rows had a column more than the stream, and could not be shown."""
