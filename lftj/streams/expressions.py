@@ -35,6 +35,7 @@ RESULT = "result_of_"
 # The place of mistakes.
 WRITTEN = "<expression>"
 _UNBOUND = re.compile(r"variable `(.+)` is not bound by any atom")
+_UNKNOWN = re.compile(r"unknown relation `(.+)`")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +184,7 @@ def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Colum
         results = {result: name for name, result in computed.items()}
         try:
             clause, names = _checked(columns, text, results)
-        except ProgramError as error:
+        except Error as error:
             raise _with_own_names(columns, {name: made[name] for name in computed}) or error from None
         shown = ", ".join(f"{name} = {made[name]}" for name in computed)
         _check_no_null(clause, shown)
@@ -225,9 +226,14 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
     # A column whose name is none of a variable is there, and cannot be named in an expression.
     row = f"{ROW}({', '.join(name if _can_be_named(name) else '_' for name in names)})"
     try:
-        return check_query(f"{row}, {text}" if text else row, {ROW: Schema(ROW, columns)}), names
+        clause = check_query(f"{row}, {text}" if text else row, {ROW: Schema(ROW, columns)})
+        if len(clause.atoms) + len(clause.negated) > 1:
+            raise _no_atoms(text)
+        return clause, names
     except ProgramError as error:
         findings = error.diagnostics
+    if any(_UNKNOWN.match(finding.what) for finding in findings):
+        raise _no_atoms(text)
     # There are no atoms that could bind it: it is the name of a column that is not there. A result that is computed of
     # it is not bound either.
     for finding in findings:
@@ -236,6 +242,15 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
             raise unknown_column(unbound[1], columns)
     parse_query(text, WRITTEN)  # what is no query by itself is told as it was written
     raise ProgramError([_in_text(finding, len(row) + 2) for finding in findings])
+
+
+def _no_atoms(text: str) -> DataError:
+    """The error for an atom beside that of the row."""
+    return DataError(
+        f"`{text}` holds an atom of a relation",
+        why="a row is looked at by itself, and there are no relations in a circuit",
+        remedy="compare columns; rows that meet others are those of `semijoin` and `antijoin`",
+    )
 
 
 def _can_be_named(column: str) -> bool:

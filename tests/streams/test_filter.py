@@ -5,6 +5,8 @@ Catches: a variable that no column is at a step, an equation without a value tha
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import lftj
@@ -51,6 +53,22 @@ def test_the_where_of_an_aggregate_gives_values_too() -> None:
     made = {name: getattr(streams, name)("v", where=where) for name in ("sum", "max", "count_distinct")}
     circuit.output("o", circuit.input("a", **TYPES).group_by("k").aggregate(**made))
     assert circuit.incremental().step({"a": ROWS})["o"] == {(1, 20, 20, 1): 1, (2, 30, 30, 1): 1}
+
+
+@pytest.mark.parametrize("condition", ["!row(k, k, n)", "row(k, x, _), x > 7", "k > 1, row(_, _, _)", "!edge(k)"])
+def test_an_atom_is_refused(condition: str) -> None:
+    """Atoms of the relation that expressions are checked with passed unnoticed, or their variables were no columns."""
+    message = f"`{re.escape(condition)}` holds an atom of a relation\n  why: a row is looked at by itself"
+    with pytest.raises(DataError, match=message):
+        filtered(condition)
+    groups = streams.Circuit().input("a", **TYPES).group_by("k")
+    with pytest.raises(DataError, match=message):
+        groups.aggregate(n=streams.count(where=condition))
+
+
+def test_an_expression_with_an_atom_is_refused_by_its_own_name() -> None:
+    with pytest.raises(DataError, match=r"`z = k, row\(_, v, n\)` holds an atom of a relation"):
+        streams.Circuit().input("a", **TYPES).map(z="k, row(_, v, n)")
 
 
 def test_an_equation_without_a_value_is_an_error() -> None:
