@@ -137,8 +137,7 @@ class OrderSearch:
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.head = self.matches.mask(body.head_variables)
         self.twins = self._twins() if len(self.names) > CROWDED else {v: (v,) for v in self.names}
-        # The first of each.
-        self.leading = self.matches.mask(frozenset(twins[0] for twins in self.twins.values()))
+        self.leading = self._leading(0)
         # Whether the search ends at a first witness once the head is bound.
         self.existential = not (counting or body.every)
         whole = self.matches.components(self.matches.all)
@@ -161,12 +160,19 @@ class OrderSearch:
                     found.setdefault((i, bool(self.matches.bit[v] & self.head)), []).append(v)
         return {v: (v,) for v in self.names} | {v: tuple(twins) for twins in found.values() for v in twins}
 
+    def _leading(self, bound: int) -> int:
+        """The first of each class of twins that is not bound: it stands for those that are left."""
+        classes = [twins for v, twins in self.twins.items() if v == twins[0]]
+        left = (next((v for v in twins if not self.matches.bit[v] & bound), None) for twins in classes)
+        return self.matches.mask(frozenset(v for v in left if v is not None))
+
     def begin(self, variables: Sequence[str]) -> None:
-        """Let all orders begin with these variables, which atoms hold."""
+        """Let all orders begin with these variables, which atoms hold, and not with their twins."""
         for v in variables:
             following = self.bind(self.start, v)
             assert following is not None, v
             self.start = following
+        self.leading = self._leading(self.start.bound)
 
     def ranked(self) -> list[Choice]:
         """The orders found, cheapest first."""

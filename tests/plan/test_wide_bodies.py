@@ -102,6 +102,25 @@ def test_wide_rules_derive_what_narrow_ones_do() -> None:
         assert set(db["two"]) == {(r[1], s[1]) for r in wide for s in wide if r[2] == s[2] and (r[3], s[4]) in pairs}
 
 
+def test_groups_are_bound_before_columns_of_the_same_table() -> None:
+    """The columns that one table alone has are bound together: the first of them is a group here, and `k` is not."""
+    n, rng = CROWDED, random.Random(7)
+    columns = ", ".join(f"c{i}" for i in range(n))
+    db = lftj.Database(f"""
+        .decl t({names(n).replace(",", ":number,")}:number, g:number, k:number)
+        .decl u({names(n).replace(",", ":number,")}:number, z:number)
+        of[g] = sum k : {{ t({columns}, g, k), u({columns}, _) }}.
+        by[g, z] = sum k : {{ t({columns}, g, k), u({columns}, z) }}.
+    """)
+    joined = [tuple(rng.randrange(3) for _ in range(n)) for _ in range(10)]
+    one, other = ([(rng.choice(joined), i % 7, i) for i in range(60)] for _ in range(2))
+    db.load("t", [(*columns, g, k) for columns, g, k in one])
+    db.load("u", [(*columns, k) for columns, _, k in other])
+    found = [(g, z, k) for columns, g, k in one for same, _, z in other if same == columns]
+    assert dict(db["of"]) == {key: sum(k for g, _, k in found if g == key) for key, _, _ in found}
+    assert set(db["by"]) == {(g, z, sum(k for a, b, k in found if (a, b) == (g, z))) for g, z, _ in found}
+
+
 def test_a_long_chain_is_planned_without_deep_calls() -> None:
     """Each variable took four calls within those of the one before: a RecursionError of Python from some 250 on."""
     n, before = 80, sys.getrecursionlimit()
