@@ -53,9 +53,13 @@ def column_names(found: Sequence[str], named: Sequence[str], what: str, query: e
 
 
 def _with_constants_apart(items: tuple[ast.Item, ...], name: str) -> tuple[ast.Item, ...]:
-    """The items of a view whose head has no facts: a part has them, so that other rules can take their place."""
+    """The items of a view whose head has rules and no facts: a part has these, so that others can take their place.
+
+    A view that can have no rows has an empty part: without a rule nothing could take its place, and rows could be put
+    into it.
+    """
     facts = [item for item in items if _is_fact_of(item, name)]
-    if not facts:
+    if not facts and any(isinstance(item, ast.Rule) and item.heads[0].name == name for item in items):
         return items
     part = f"{INTERNAL}{name}.constants"
     declared = next(item for item in items if isinstance(item, ast.Declaration) and item.name == name)

@@ -18,6 +18,8 @@ KEPT = [
     ("select 1 as a", "select 2 as a", [(2,)]),
     ("select 1 as a", "select distinct b as a from t", [(1,), (2,), (3,)]),
     ("select distinct b as a from t", "select 7 as a", [(7,)]),
+    ("select distinct b from t where false", "select distinct b from t", [(1,), (2,), (3,)]),
+    ("select distinct b from t where a = null", "select 7 as b", [(7,)]),
     ("select 1.50 as a", "select 2.25 as a", [(Decimal("2.25"),)]),
     ("select 1 as a union all select 1", "select 3 as a union all select 4", [(3,), (4,)]),
     (

@@ -347,6 +347,22 @@ def test_a_view_of_constants_is_a_view() -> None:
     db.sql("drop view one")
 
 
+def test_a_view_that_can_have_no_rows_is_a_view() -> None:
+    db = lftj.Database()
+    db.sql("create table t (a int not null); create view v as select distinct a from t where false")
+    for put in (
+        lambda: db.apply([("v", "+1", [(5,)])]),
+        lambda: db.load("v", [(5,)]),
+        lambda: db.rules("v(a) :- t(a, _)."),
+        lambda: db.sql("insert into v values (5)"),
+    ):
+        with pytest.raises(lftj.Error, match="is a view"):
+            put()
+    assert list(db["v"]) == []
+    db.sql("insert into t values (1); create or replace view v as select distinct a from t")
+    assert list(db["v"]) == [(1,)]
+
+
 @pytest.mark.parametrize("evaluated", [False, True])
 def test_a_table_goes_with_the_rules_that_read_it(evaluated: bool) -> None:
     """Rules that had not been evaluated yet were, once what they read was gone: a KeyError."""
