@@ -20,7 +20,8 @@ the least goes with the least. *Lone* rows, which are left, are joined with ever
 **Exactness.** A pair stands for both of its rows only if it is joined with the same rows before the change and after
 it. So these atoms come last: derivations with other changed rows are left to the variants of those (clause_delta.py).
 Where several atoms of a clause are of this kind, their changes are made one after the other: on both sides those before
-the atom in hand are read as they are after the change, and those behind it as they were before.
+the atom in hand are read as they are after the change, and those behind it as they were before. So if there are several
+of them, none has a condition that may have no value.
 """
 
 from __future__ import annotations
@@ -141,7 +142,10 @@ def moving_atoms(clause: Clause) -> list[MovingAtom]:
         moving = tuple(v for v, moving in zip(args, moves, strict=True) if moving and isinstance(v, Var))
         still = sum(v is not None for v in atom.columns) - len(moving)
         found.append(MovingAtom(atom.place, (atom.predicate, tuple(columns)), still, moving, tuple(conditions)))
-    return found
+    # Rows of several are joined that were never there at once, where a term may have no value though that is no error:
+    # then a pair does not tell whether the condition holds or fails.
+    certain = [atom for atom in found if not any(map(_may_fail, atom.conditions))]
+    return found if len(found) < 2 else certain or found[:1]
 
 
 def _may_fail(condition: Compare) -> bool:

@@ -248,6 +248,38 @@ def test_bounds_without_a_value(conditions: str, rng: Random) -> None:
         facts = {name: set(databases[1][name]) for name in columns}
 
 
+@pytest.mark.parametrize(
+    ("bounds", "old", "new"),
+    [
+        ("t(g, x), u(g, 0, y)", (5, 9), (0, 0)),
+        ("u(g, 0, y), t(g, x)", (0, 0), (5, 9)),
+        ("t(g, x), u(g, 0, y)", (5, 9), (0, None)),
+    ],
+)
+def test_no_value_beside_another_bound_that_moves(
+    bounds: str, old: tuple[int, int], new: tuple[int, int | None]
+) -> None:
+    """Where x is 0, y is never 9: `10 / x` has no value for what was never there; rows stayed, or lacked."""
+    text, found = f"{NUMBERS}p(i, v) :- item(i, g, v), {bounds}, v > 10 / x, v < y.", []
+    for maintain in ("delta", "recompute"):
+        db = lftj.Database()
+        db.rules(text, maintain={"p": maintain})
+        db.load("item", [(i, i % 4, i // 4) for i in range(400)])
+        db.load("t", [(0, old[0]), (1, 5)])
+        db.load("u", [(0, 0, old[1]), (1, 0, 9)])
+        with db.transaction() as tx:
+            tx.insert("item", [(400, 1, 4)])
+        with db.transaction() as tx:
+            tx.erase("t", [(0, old[0])])
+            tx.erase("u", [(0, 0, old[1])])
+            tx.insert("t", [(0, new[0])])
+            tx.insert("u", [] if new[1] is None else [(0, 0, new[1])])
+        assert tx.stats["heads"]["p"]["strategy"] == maintain
+        found.append(set(db["p"]))
+    assert found[0] == found[1]
+    assert any(v == 4 for _, v in found[0])
+
+
 def commits(db: lftj.Database, head: str, rows: list[tuple[Row, Row]]) -> Any:
     """The statistics of the last of transactions that replace one row of `item` each, and how many rows of `head`."""
     for old, new in rows:
