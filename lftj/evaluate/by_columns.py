@@ -200,7 +200,7 @@ def _pays_to_sort(evaluator: Evaluator, clause: Clause, reading: ColumnReading) 
     if asked[0] == OFTEN:
         body = body_of(clause)
         statistics = {atom.predicate: evaluator.relations[atom.predicate].statistics for atom in body.atoms}
-        best = OrderSearch(body, statistics, False, sort=0.0).ranked()[0]
+        best = OrderSearch(body, statistics, False, sort=0.0, given=evaluator.given).ranked()[0]
         part = FEW + LOOKED_UP * len(reading.lookups)
         if best.cost >= part * len(evaluator.relations[reading.base.relation]):
             asked[0] = -(1 << 62)  # never

@@ -7,8 +7,9 @@ leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ from lftj.plan.cuts import cuts_of
 from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
 from lftj.plan.keyorder import MANY, Choice, OrderSearch
 from lftj.plan.lowering import Encode, lower
+from lftj.plan.matches import NumberBound
 from lftj.plan.moves import neighbours, order_of
 from lftj.plan.sampling import WORTHWHILE, best_of
 from lftj.plan.starts import grown_orders, varied
@@ -65,7 +67,7 @@ class Evaluator:
     a relation from which its columns are read (by_columns.py). `trace_room`: records a trace's buffers hold. Tests
     force these tiny. `rounds`: what is kept of recursive components. `circuits`: those that are attached, with what is
     kept of them, by the mark of their clauses (lftj/streams/attached.py). `given`: the codes of a query's parameters;
-    plans are of queries, whatever these are.
+    plans are of queries with about such values.
     """
 
     arena: Arena
@@ -135,7 +137,7 @@ class Evaluator:
         def made() -> JoinPlan:
             statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
             wanted = None if forced is None else tuple(v for v in forced if v in body.variables)
-            search = OrderSearch(body, statistics, counting)
+            search = OrderSearch(body, statistics, counting, given=self.given)
             walked = {late.order: late.steps for late in abandoned}
             read = {atom.predicate: relations[atom.predicate] for atom in (*body.atoms, *body.negated, *body.looked)}
             at_hand = (read, self._encode, self.symbols.ranks, limits or Limits())
@@ -168,7 +170,20 @@ class Evaluator:
         if abandoned:
             for key in [key for key in self._plans if key[0] == clause]:
                 del self._plans[key]
-        return body, self.kept((clause, counting, apart, without, forced), clause, relations, made)
+        key = (clause, counting, apart, without, forced, *self._parts(body, relations))
+        return body, self.kept(key, clause, relations, made)
+
+    def _parts(self, body: Body, relations: Mapping[str, StoredRelation]) -> Iterator[int]:
+        """About how many rows meet each bound that a parameter gives, as a power of two of a part of all.
+
+        What is planned for few of them is not for many.
+        """
+        for condition in body.conditions if self.given else ():
+            bound = NumberBound.of(condition.compare, self.given)
+            atom = None if bound is None else next((a for a in body.atoms if bound.variable in a.columns), None)
+            if bound is not None and atom is not None:
+                statistics = {atom.predicate: relations[atom.predicate].statistics}
+                yield math.frexp(bound.part(atom, statistics))[1]
 
     def kept(
         self, key: tuple[Any, ...], clause: Clause, relations: Mapping[str, StoredRelation], make: Callable[[], Kept]

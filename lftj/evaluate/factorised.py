@@ -124,7 +124,8 @@ class Counting:
 
     def _search(self) -> OrderSearch:
         read = {atom.predicate for atom in (*self.body.atoms, *self.body.negated)}
-        return OrderSearch(self.body, {name: self.evaluator.relations[name].statistics for name in read}, True)
+        statistics = {name: self.evaluator.relations[name].statistics for name in read}
+        return OrderSearch(self.body, statistics, True, given=self.evaluator.given)
 
     def by_blocks(self, plan: JoinPlan) -> JoinPlan:
         """What counts in the key order of `plan`."""

@@ -36,7 +36,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from lftj.plan.body import Body
-from lftj.plan.matches import Matches, Matching, first_hit
+from lftj.plan.matches import NOTHING, Matches, Matching, first_hit
 from lftj.plan.statistics import Statistics
 
 # Up to so many variables the beam holds all orders.
@@ -117,6 +117,7 @@ class OrderSearch:
 
     `sort`: what a row of a key order costs that would have to be built. `large`: for a large round. `others`:
     (relation, key order) of those that are there for others, and would cost as much as if they had to be built.
+    `given`: the codes of parameters.
     """
 
     def __init__(
@@ -127,12 +128,14 @@ class OrderSearch:
         sort: float = SORT,
         large: Large | None = None,
         others: Collection[tuple[str, tuple[int, ...]]] = (),
+        given: Mapping[str, int] = NOTHING,
     ) -> None:
         self.body, self.statistics, self.counting = body, statistics, counting
         self.sort, self.large, self.others = sort, large, others
         own = large is not None and large.own
         # What large rounds are charged was fitted with every atom by itself.
-        self.matches = Matches(body, statistics, body.negated[:-1] if own else body.negated, shared=large is None)
+        looked = body.negated[:-1] if own else body.negated
+        self.matches = Matches(body, statistics, looked, shared=large is None, given=given)
         self.names = self.matches.names
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.head = self.matches.mask(body.head_variables)

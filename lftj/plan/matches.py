@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from lftj.language.clause import Value, Var
+from lftj.language.clause import Compare, Parameter, Value, Var
 from lftj.language.functors import FLIPPED
 from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.statistics import Statistics
@@ -27,6 +28,9 @@ from lftj.plan.statistics import Statistics
 # Of columns with as many keys no estimate says that they are the same; so of two searches the shorter one goes first.
 SURE = 0.95
 SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
+# The least part of the rows that a bound is expected to let through.
+LEAST_PART = 1e-4
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class Matching(NamedTuple):
@@ -97,16 +101,50 @@ class _Held:
         return found
 
 
+class NumberBound(NamedTuple):
+    """That `variable` compares by `op` with the number `key`."""
+
+    variable: str
+    op: str
+    key: int
+
+    @classmethod
+    def of(cls, compare: Compare, given: Mapping[str, int]) -> NumberBound | None:
+        """What a comparison says; None if it is no such bound. `given`: the codes of parameters."""
+        for side, op, other in (
+            (compare.left, compare.op, compare.right),
+            (compare.right, FLIPPED.get(compare.op, ""), compare.left),
+        ):
+            if isinstance(side, Var) and side.type == "number" and op in FLIPPED:
+                if isinstance(other, Value) and isinstance(other.value, int):
+                    return cls(side.name, op, int(other.value))
+                if isinstance(other, Parameter) and other.name in given:
+                    return cls(side.name, op, given[other.name])
+        return None
+
+    def part(self, atom: Atom, statistics: Mapping[str, Statistics]) -> float:
+        """The part of the rows of an atom that meet it."""
+        # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is left.
+        below = statistics[atom.predicate].part_below(atom.columns.index(self.variable), self.key)
+        return min(1.0, max(LEAST_PART, 1.0 - below if self.op in (">", ">=") else below))
+
+
 class Matches:
     """The estimates of `body` from `statistics`; `negated` are the negated atoms that are looked at.
 
-    `shared`: atoms that offer the same keys are one participant.
+    `shared`: atoms that offer the same keys are one participant. `given`: the codes of parameters.
     """
 
     def __init__(
-        self, body: Body, statistics: Mapping[str, Statistics], negated: tuple[Atom, ...], *, shared: bool = True
+        self,
+        body: Body,
+        statistics: Mapping[str, Statistics],
+        negated: tuple[Atom, ...],
+        *,
+        shared: bool = True,
+        given: Mapping[str, int] = NOTHING,
     ) -> None:
-        self.body, self.statistics, self.negated, self.shared = body, statistics, negated, shared
+        self.body, self.statistics, self.negated, self.shared, self.given = body, statistics, negated, shared, given
         self.names = tuple(body.variables)
         self.bit = {v: 1 << i for i, v in enumerate(self.names)}
         self.all = (1 << len(self.names)) - 1
@@ -193,24 +231,9 @@ class Matches:
         op = condition.compare.op
         if op == "=":
             return 1.0 / domain
-        for side, other in (
-            (condition.compare.left, condition.compare.right),
-            (condition.compare.right, condition.compare.left),
-        ):
-            if (
-                isinstance(side, Var)
-                and isinstance(other, Value)
-                and side.type == "number"
-                and isinstance(other.value, int)
-                and op in FLIPPED
-                and self.holding[side.name]
-            ):
-                atom = self.holding[side.name][0]
-                # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is
-                # left.
-                below = self.statistics[atom.predicate].part_below(atom.columns.index(side.name), int(other.value))
-                upward = (op if side is condition.compare.left else FLIPPED[op]) in (">", ">=")
-                return min(1.0, max(1e-4, 1.0 - below if upward else below))
+        bound = NumberBound.of(condition.compare, self.given)
+        if bound is not None and self.holding[bound.variable]:
+            return bound.part(self.holding[bound.variable][0], self.statistics)
         return SELECTIVITY.get(op, 0.5)
 
     def there(self, atom: Atom) -> float:
