@@ -113,7 +113,7 @@ class _Code:
         # What is left of a conversion's arguments are constants, which its type tells.
         converts = operation == expression_vm.MOVE or expression_vm.I_TO_F <= operation < expression_vm.COALESCE
         others = [left] if converts else arguments[1:] or [left]
-        if operation == expression_vm.DECIMAL_TO_F:
+        if operation == expression_vm.DECIMAL_TO_F:  # what is one in the units of its type
             others = [self.new(10 ** scale_of(term.args[0].type))]
         for right in others:
             target = self.new()

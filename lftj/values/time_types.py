@@ -67,15 +67,7 @@ _WORDS = re.compile(
     rf"([-+]?{_N}(?:\.\d{{1,9}})?) ?(week|day|hour|minute|second|millisecond|microsecond)s?(?: (?=[-+\d])|$)",
     re.ASCII | re.IGNORECASE,
 )
-_WORD_LENGTHS = {
-    "week": 7 * DAY,
-    "day": DAY,
-    "hour": 3600 * SECOND,
-    "minute": 60 * SECOND,
-    "second": SECOND,
-    "millisecond": 1000,
-    "microsecond": 1,
-}
+_WORDED = {"week": "w", "day": "d", "hour": "h", "minute": "m", "second": "s", "millisecond": "ms", "microsecond": "us"}
 _LENGTHS = {
     "w": 7 * DAY,
     "d": DAY,
@@ -428,7 +420,7 @@ class Duration(_Time):
     def _in_words(self, text: str) -> int:
         total, at = Fraction(), 0
         while found := _WORDS.match(text, at):
-            total, at = total + Fraction(found[1]) * _WORD_LENGTHS[found[2].lower()], found.end()
+            total, at = total + Fraction(found[1]) * _LENGTHS[_WORDED[found[2].lower()]], found.end()
         if not text or at < len(text):
             raise Misfit(faults.not_spelled(self))
         if total.denominator > 1:
