@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lftj.durable.followed_lists import KeptParts, SavedParts
-from lftj.evaluate.accumulators import Accumulators, Folding
-from lftj.evaluate.aggregate import folding_of
+from lftj.evaluate.accumulators import Accumulators, Folding, folding_of
 from lftj.evaluate.evaluator import Evaluator
 from lftj.maintain.cost import RebuildCost
 from lftj.maintain.delta import deltas_of

@@ -16,7 +16,7 @@ from typing import Any
 from lftj.durable.chunks import ends_by_value
 from lftj.durable.followed_lists import KeptParts, SavedParts
 from lftj.durable.kept_sums import accumulators_again, versions_of
-from lftj.evaluate.aggregate import folding_of
+from lftj.evaluate.accumulators import folding_of
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import Clause
 from lftj.maintain.clause_trace import ClauseTrace

@@ -35,7 +35,9 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.join import dense_groups, exactsum
+from lftj.join.dense_groups import NumberedGroups
 from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.clause import Clause
 from lftj.language.types import scale_of
 from lftj.store.change import Change
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, encode_float
@@ -123,6 +125,14 @@ class Folding(NamedTuple):
         return 3 if self.operand else 1
 
 
+def folding_of(clause: Clause) -> Folding:
+    """What a clause that accumulates folds."""
+    aggregate = clause.aggregate
+    assert aggregate is not None
+    operand = clause.head_args[aggregate.groups].type if AGGREGATES[aggregate.op].operand else ""
+    return Folding(aggregate.op, aggregate.groups, operand)
+
+
 @cache
 def range_of_sums(operand: str) -> tuple[int, int] | None:
     """The least and the greatest code of a sum of values of a type; None if every code is one."""
@@ -173,11 +183,10 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     k, m = folding.groups, rows.shape[1]
     small = bool(folding.operand) and folding.storage != "float" and np.abs(weights).sum(dtype=np.float64) < MOST
     if m >= dense_groups.LEAST and folding.storage != "float" and (small or not folding.operand):
-        flipped = int(SIGN) if folding.storage == "unsigned" else 0
-        dense = dense_groups.dense_sums(rows, k, weights, flipped, BITS, wide=bool(folding.operand))
+        dense = NumberedGroups.dense(np.ascontiguousarray(rows[:k]))
         if dense is not None:
-            none = np.empty((k + 1, 0), np.int64)
-            return Sums(*dense, none, none[0])
+            operand = np.ascontiguousarray(rows[k]) if folding.operand else None
+            return _numbered_sums(folding, dense, np.ascontiguousarray(weights), operand)
     if k == 0 or m == 1:
         groups, order, starts = rows[:k], None, np.zeros(min(m, 1), np.int64)
     else:
@@ -209,6 +218,35 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     return Sums(distinct, parts if len(starts) == m else np.add.reduceat(parts, starts, axis=1), none, none[0])
 
 
+def _numbered_sums(folding: Folding, numbered: NumberedGroups, weights: Ints, operand: Ints | None) -> Sums:
+    flipped = int(SIGN) if folding.storage == "unsigned" else 0
+    none = np.empty((folding.groups + 1, 0), np.int64)
+    return Sums(*numbered.sums(weights, operand, flipped, BITS), none, none[0])
+
+
+def sums_by_number(
+    folding: Folding, groups: Ints, numbered: NumberedGroups, operand: Ints | None, kept: npt.NDArray[np.bool_]
+) -> Sums:
+    """The sums of the bindings that are `kept` bool[m], of `groups` int64[k, m] that are numbered."""
+    if folding.storage == "float" or len(kept) >= MOST:
+        rows = np.compress(kept, groups if operand is None else np.vstack([groups, operand]), axis=1)
+        return sums_of(folding, rows, np.ones(rows.shape[1], np.int64))
+    if not kept.all():
+        numbered = numbered._replace(at=numbered.at[kept])
+        operand = None if operand is None else operand[kept]
+    return _numbered_sums(folding, numbered, np.ones(len(numbered.at), np.int64), operand)
+
+
+def added_up(one: Sums, other: Sums) -> Sums:
+    """The sums of the bindings of both."""
+    groups, values = consolidated(np.hstack([one.groups, other.groups]), np.hstack([one.values, other.values]))
+    segments, pieces = consolidated(
+        np.hstack([one.segments, other.segments]), np.concatenate([one.pieces, other.pieces])
+    )
+    kept = pieces != 0
+    return Sums(groups, values, np.compress(kept, segments, axis=1), pieces[kept])
+
+
 class Gathering:
     """Sums of bindings that come in chunks. Many are summed at a time, so that only groups take memory."""
 
@@ -237,15 +275,7 @@ class Gathering:
         weights = np.concatenate([np.empty(0, np.int64), *self._weights])
         self._waiting, self._weights, self._size = [], [], 0
         new = sums_of(self.folding, rows, weights)
-        if self._sums is None:
-            return new
-        old = self._sums
-        groups, values = consolidated(np.hstack([old.groups, new.groups]), np.hstack([old.values, new.values]))
-        segments, pieces = consolidated(
-            np.hstack([old.segments, new.segments]), np.concatenate([old.pieces, new.pieces])
-        )
-        kept = pieces != 0
-        return Sums(groups, values, np.compress(kept, segments, axis=1), pieces[kept])
+        return new if self._sums is None else added_up(self._sums, new)
 
 
 class Accumulators:

@@ -29,13 +29,14 @@ from lftj.evaluate.accumulators import (
     GroupsWithoutResult,
     Sums,
     carried,
+    folding_of,
     none_without_result,
 )
-from lftj.evaluate.by_columns import rows_by_columns
+from lftj.evaluate.by_columns import asked_reading, read_rows
 from lftj.evaluate.factorised import sums_by_blocks
 from lftj.evaluate.group_scan import GroupScan, folded_content, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
-from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
+from lftj.language.aggregate_specs import accumulated, by_rows
 from lftj.language.clause import Clause
 from scantree.version import Version
 
@@ -57,14 +58,6 @@ def scan_of(evaluator: Evaluator, clause: Clause) -> GroupScan | None:
 def accumulates(clause: Clause) -> bool:
     """Whether accumulators fold what the clause binds."""
     return clause.aggregate is not None and accumulated(clause.aggregate.op)
-
-
-def folding_of(clause: Clause) -> Folding:
-    """What a clause that accumulates folds."""
-    aggregate = clause.aggregate
-    assert aggregate is not None
-    operand = clause.head_args[aggregate.groups].type if AGGREGATES[aggregate.op].operand else ""
-    return Folding(aggregate.op, aggregate.groups, operand)
 
 
 def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[Accumulators, list[Ints]]:
@@ -101,12 +94,9 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
     if found is not None:
         return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     folding = folding_of(clause)
-    gathering = Gathering(folding)
-    evaluation = rows_by_columns(evaluator, clause, limits, gathering.add)
-    if evaluation is not None:
-        sums = gathering.sums()
-    elif (by_blocks := sums_by_blocks(evaluator, clause, folding, limits)) is not None:
-        sums, evaluation = by_blocks
+    summed = _by_columns(evaluator, clause, folding, limits) or sums_by_blocks(evaluator, clause, folding, limits)
+    if summed is not None:
+        sums, evaluation = summed
     else:
         gathering = Gathering(folding)
         evaluation = evaluator.rows(clause, limits, gathering.add)
@@ -117,6 +107,23 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
         none = Accumulators.none(evaluator.arena, folding, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
         rows, without_result = none.rows(sums.groups, carried(folding, sums.values))
     return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
+
+
+def _by_columns(
+    evaluator: Evaluator, clause: Clause, folding: Folding, limits: Limits
+) -> tuple[Sums, Evaluation] | None:
+    """The sums of all groups, by columns, for this clause or for those over its body; None if it is to be walked."""
+    one_pass = evaluator.one_pass
+    if one_pass is not None and (found := one_pass.found(clause)) is not None:
+        return found
+    reading = asked_reading(evaluator, clause)
+    if reading is None:
+        return None
+    if one_pass is not None and (found := one_pass.summed(evaluator, clause, limits)) is not None:
+        return found
+    gathering = Gathering(folding)
+    evaluation = read_rows(evaluator, clause, reading, limits, gathering.add)
+    return None if evaluation is None else (gathering.sums(), evaluation)
 
 
 def _read(evaluator: Evaluator, clause: Clause, found: GroupScan, limits: Limits) -> tuple[Version, Evaluation]:

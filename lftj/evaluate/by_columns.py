@@ -54,9 +54,20 @@ def rows_by_columns(
 
     None if it is to be walked instead. Nothing of what was given counts then.
     """
+    reading = asked_reading(evaluator, clause)
+    return None if reading is None else read_rows(evaluator, clause, reading, limits, emit)
+
+
+def asked_reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
+    """How the clause, which is to be evaluated now, is read by columns; None if it is to be walked."""
     reading = _reading(evaluator, clause)
-    if reading is None or _pays_to_sort(evaluator, clause, reading):
-        return None
+    return None if reading is None or _pays_to_sort(evaluator, clause, reading) else reading
+
+
+def read_rows(
+    evaluator: Evaluator, clause: Clause, reading: ColumnReading, limits: Limits, emit: Callable[[Ints], None]
+) -> Evaluation | None:
+    """As `rows_by_columns`, once it is known how the clause is read; None if it cannot be."""
     start, relation = time.perf_counter(), evaluator.relations[reading.base.relation]
     found = [LookedUp.of(evaluator, lookup) for lookup in reading.lookups]
     tables = [table for table in found if table is not None]

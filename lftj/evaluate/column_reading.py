@@ -83,7 +83,7 @@ def reading_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> Colum
     if any(sum(isinstance(arg, Var) for arg in atom.args) > len(_places(atom)) for atom in clause.atoms):
         return None  # a variable occurs twice in an atom
     first, *others = sorted(clause.atoms, key=lambda atom: -len(relations[atom.predicate]))
-    compared, defined = _conditions(clause)
+    compared, defined = conditions_of(clause)
     terms = (*clause.head_args, *defined.values(), *(side for c in compared for side in (c.left, c.right)))
     joined = [name for atom in clause.atoms for name in _places(atom)]
     read = names_of(*terms) | {v for v in joined if joined.count(v) > 1}
@@ -142,7 +142,7 @@ def _ready(compared: Sequence[Compare], bound: set[str]) -> tuple[list[Compare],
     return now, later
 
 
-def _conditions(clause: Clause) -> tuple[list[Compare], dict[str, Term]]:
+def conditions_of(clause: Clause) -> tuple[list[Compare], dict[str, Term]]:
     """(what is compared, the variables that conditions define by the atoms'); all by terms of the atoms' variables."""
     bound = {arg.name for atom in clause.atoms for arg in atom.args if isinstance(arg, Var)}
     defined = dict[str, Term]()

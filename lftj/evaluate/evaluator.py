@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,9 @@ from lftj.values.type_table import in_dictionary
 from scantree.memory import Arena
 from scantree.sort import sort_chunks
 
+if TYPE_CHECKING:
+    from lftj.evaluate.one_pass import OnePass
+
 Rows = npt.NDArray[np.int64]
 Kept = TypeVar("Kept")
 T = TypeVar("T")
@@ -67,7 +70,7 @@ class Evaluator:
     a relation from which its columns are read (by_columns.py). `trace_room`: records a trace's buffers hold. Tests
     force these tiny. `rounds`: what is kept of recursive components. `circuits`: those that are attached, with what is
     kept of them, by the mark of their clauses (lftj/streams/attached.py). `given`: the codes of a query's parameters;
-    plans are of queries with about such values.
+    plans are of queries with about such values. `one_pass`: the aggregates that are about to be evaluated.
     """
 
     arena: Arena
@@ -82,6 +85,7 @@ class Evaluator:
     rounds: ComponentRounds = field(default_factory=ComponentRounds)
     circuits: dict[str, Any] = field(default_factory=dict)
     given: Mapping[str, int] = field(default_factory=dict)
+    one_pass: OnePass | None = None
     _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
 
     @property
@@ -104,6 +108,7 @@ class Evaluator:
             self.rounds,
             self.circuits,
             self.given,
+            None if apart else self.one_pass,
             {} if apart else self._plans,
         )
 

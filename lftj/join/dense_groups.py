@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree._jit import inlined, kernel
+from scantree.consolidate import numbered
 from scantree.sort import ranges
 
 Ints = npt.NDArray[np.int64]
@@ -67,6 +68,12 @@ class Places(NamedTuple):
             return None
         return cls(least, np.array(steps, np.int64), np.array(spans, np.int64), room)
 
+    def at(self, groups: Ints) -> Ints:
+        """The places int64[m] of groups int64[k, m]."""
+        at = np.empty(groups.shape[1], np.int64)
+        _places_of(groups, self.least, self.steps, self.spans, at)
+        return at
+
     def groups(self, at: Ints) -> Ints:
         """The groups int64[k, g] at places int64[g]."""
         found = np.empty((len(self.spans), len(at)), np.int64)
@@ -87,25 +94,32 @@ def _place(rows, i, least, steps, spans):
 
 
 @kernel
-def _add_up(rows, least, steps, spans, weights, flipped, half, table, met):
-    """Add bindings int64[k.., m], whose first rows are groups, at their places in `table` int64[places, w].
+def _places_of(groups, least, steps, spans, at):
+    """`at` int64[m]: the places of `groups` int64[k, m]."""
+    for i in range(len(at)):
+        at[i] = _place(groups, i, least, steps, spans)
+
+
+@kernel
+def _add_up(at, weights, operand, flipped, half, table, met):
+    """Add bindings, of groups at places `at` int64[m], to `table` int64[places, w].
 
     It holds, of w = 1, the sum of the weights; of w = 3 also those of the weighted high and low words, of `half` bits,
-    of row k of `rows`, whose bits `flipped` are turned over first. `met` bool[places]: which groups there are.
+    of `operand` int64[m], whose bits `flipped` are turned over first. `met` bool[places]: which groups there are.
     """
     wide = table.shape[1] > 1
     low_bits = (np.int64(1) << half) - 1
-    for i in range(rows.shape[1]):
-        at = _place(rows, i, least, steps, spans)
-        met[at] = True
-        table[at, 0] += weights[i]
+    for i in range(len(at)):
+        place = at[i]
+        met[place] = True
+        table[place, 0] += weights[i]
         if wide:
-            value = rows[len(spans), i] ^ flipped
+            value = operand[i] ^ flipped
             high = value >> half
             if flipped != 0:
                 high &= low_bits
-            table[at, 1] += weights[i] * high
-            table[at, 2] += weights[i] * (value & low_bits)
+            table[place, 1] += weights[i] * high
+            table[place, 2] += weights[i] * (value & low_bits)
 
 
 @kernel
@@ -128,20 +142,47 @@ def _best_of(rows, least, steps, spans, last, table, met):
         met[at] = True
 
 
-def dense_sums(rows: Ints, groups: int, weights: Ints, flipped: int, half: int, wide: bool) -> tuple[Ints, Ints] | None:
-    """(the distinct groups int64[k, g] in order, their sums int64[1 or 3, g]) of bindings int64[k.., m].
+class NumberedGroups(NamedTuple):
+    """The groups of m bindings by numbers in their order, `at` int64[m], which are less than `room`.
 
-    None where they do not lie close together. `wide`: row k is summed in two words, of which the lower one has `half`
-    bits, after its bits `flipped` were turned over; no sum of products with a word may leave 64 bits.
+    `places`: those that the numbers are, if the groups lie close together; else the numbers are of the groups
+    `distinct` int64[k, room].
     """
-    rows, weights = np.ascontiguousarray(rows), np.ascontiguousarray(weights)
-    places = Places.of(rows[:groups])
-    if places is None:
-        return None
-    table, met = np.zeros((places.room, 3 if wide else 1), np.int64), np.zeros(places.room, np.bool_)
-    _add_up(rows, places.least, places.steps, places.spans, weights, np.int64(flipped), half, table, met)
-    at = np.flatnonzero(met)
-    return places.groups(at), np.ascontiguousarray(table[at].T)
+
+    at: Ints
+    room: int
+    places: Places | None
+    distinct: Ints
+
+    @classmethod
+    def dense(cls, groups: Ints) -> NumberedGroups | None:
+        """Of `groups` int64[k, m] that lie close together; None if they do not."""
+        places = Places.of(groups)
+        return None if places is None else cls(places.at(groups), places.room, places, groups[:, :0])
+
+    @classmethod
+    def of(cls, groups: Ints) -> NumberedGroups:
+        """Of `groups` int64[k, m]."""
+        if (dense := cls.dense(groups)) is not None:
+            return dense
+        if len(groups):
+            distinct, numbers = numbered(groups)
+        else:
+            distinct, numbers = groups[:, :1], np.zeros(groups.shape[1], np.int64)
+        return cls(numbers, distinct.shape[1], None, distinct)
+
+    def sums(self, weights: Ints, operand: Ints | None, flipped: int, half: int) -> tuple[Ints, Ints]:
+        """(the distinct groups int64[k, g] in order, their sums int64[1 or 3, g]) of bindings with `weights` int64[m].
+
+        `operand` int64[m] is summed in two words, of which the lower one has `half` bits, after its bits `flipped` were
+        turned over; no sum of products with a word may leave 64 bits.
+        """
+        table = np.zeros((self.room, 1 if operand is None else 3), np.int64)
+        met = np.zeros(self.room, np.bool_)
+        _add_up(self.at, weights, weights if operand is None else operand, np.int64(flipped), half, table, met)
+        there = np.flatnonzero(met)
+        found = np.take(self.distinct, there, axis=1) if self.places is None else self.places.groups(there)
+        return found, np.ascontiguousarray(table[there].T)
 
 
 def dense_words(groups: Ints, words: Ints) -> tuple[Ints, Ints] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lftj.join.dense_groups import LEAST, dense_extremes, dense_sums, dense_words
+from lftj.join.dense_groups import LEAST, NumberedGroups, dense_extremes, dense_words
 from lftj.join.row_table import RowTable
 from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
@@ -68,7 +68,7 @@ def use_all(db: Any) -> None:
     assert (1, 3, 2.0) in db["l"]
     TextIndex().add(texts([*map(str, range(2_000))]))  # what many texts are looked up in, and how it grows
     ones = np.ones((2, LEAST), np.int64)
-    assert dense_sums(ones, 1, ones[0], 0, 32, wide=True) is not None
+    NumberedGroups.of(ones[:1]).sums(ones[0], ones[1], 0, 32)
     assert dense_words(ones[:1], ones) is not None
     assert dense_extremes(ones, last=True) is not None
     for key in np.arange(3)[None, :], np.arange(0, 3 << 40, 1 << 40)[None, :]:  # that lie close together, and apart

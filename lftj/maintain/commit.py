@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.empty_relations import check_constraints
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content, check_facts
+from lftj.evaluate.one_pass import OnePass
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -38,7 +40,7 @@ from lftj.program.state import State
 from lftj.program.strata import Heads, Strata
 from lftj.program.undefined import alike, groups_of
 from lftj.store.change import INSERTED, Batch, Change, applied
-from lftj.store.stored import StoredRelation
+from lftj.store.stored import BULK_ROWS, StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.values.schema import Schema
 from scantree.lagging import make_room
@@ -155,7 +157,7 @@ class Commit:
             before = self._refreshed(strata, concerned)
         self.state = self._with_facts(before, strata, concerned, facts, changed)
         if derived:
-            step = Step(before, self.state, self._evaluator, self.changes, self._new_heads, self._kept)
+            step = Step(before, self.state, self._evaluating(derived), self.changes, self._new_heads, self._kept)
             step.fact_changes, step.streams = changed, self._streams
             for heads in derived:
                 self._follow(step, heads, facts)
@@ -311,6 +313,14 @@ class Commit:
             undefined,
             info.types,
         )
+
+    def _evaluating(self, derived: Sequence[Heads]) -> Evaluator:
+        """The evaluator, with what is evaluated whatever is kept: heads that are new, and all of them after a load."""
+        new, loaded = self._new_heads, sum(len(change.kinds) for change in self.changes.values()) >= BULK_ROWS
+        if not new and not loaded:
+            return self._evaluator
+        together = OnePass(c for heads in derived if loaded or heads.name in new for c in heads.clauses)
+        return replace(self._evaluator, one_pass=together)
 
     # -- heads --------------------------------------------------------------------------------------------------------
 

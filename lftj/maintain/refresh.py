@@ -13,6 +13,7 @@ from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.evaluate.empty_relations import check_constraints
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content
+from lftj.evaluate.one_pass import OnePass
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.maintain import background
@@ -42,29 +43,32 @@ def refresh(
     background.begin()
     strata = evaluator.state.strata
     needed = strata.below(names) & evaluator.state.stale
-    for heads in strata.together:
-        if needed.isdisjoint(heads.names):
-            continue
-        if failed and (causes := [name for name in heads.reads if name in failed]):
-            failed |= dict.fromkeys(heads.names, failed[causes[0]])
-            continue
-        if failed is not None and not again and (stopped := evaluator.state.stopped.get(heads.name)):
-            error = EvaluationError(
-                stopped,
-                why="it would take as long again",
-                remedy=f"read `{heads.name}` to evaluate it without a limit",
-            )
-            failed |= dict.fromkeys(heads.names, error)
-            continue
-        try:
-            _refresh(evaluator, heads, limits(heads.name), kept)
-        except EvaluationError as error:
-            if failed is None:
+    together = [heads for heads in strata.together if not needed.isdisjoint(heads.names)]
+    evaluator.one_pass = OnePass(clause for heads in together for clause in heads.clauses)
+    try:
+        for heads in together:
+            if failed and (causes := [name for name in heads.reads if name in failed]):
+                failed |= dict.fromkeys(heads.names, failed[causes[0]])
+                continue
+            if failed is not None and not again and (stopped := evaluator.state.stopped.get(heads.name)):
+                error = EvaluationError(
+                    stopped,
+                    why="it would take as long again",
+                    remedy=f"read `{heads.name}` to evaluate it without a limit",
+                )
+                failed |= dict.fromkeys(heads.names, error)
+                continue
+            try:
+                _refresh(evaluator, heads, limits(heads.name), kept)
+            except EvaluationError as error:
+                if failed is None:
+                    raise
+                failed |= dict.fromkeys(heads.names, error)
+            except TimeoutExpired as expired:
+                evaluator.state = evaluator.state.stopped_in(heads.names, expired.what)
                 raise
-            failed |= dict.fromkeys(heads.names, error)
-        except TimeoutExpired as expired:
-            evaluator.state = evaluator.state.stopped_in(heads.names, expired.what)
-            raise
+    finally:
+        evaluator.one_pass = None
 
 
 def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads | None) -> None:

@@ -98,8 +98,8 @@ def test_groups_that_lie_apart_are_sorted() -> None:
     ones = np.ones(400, np.int64)
 
     def places(*values: int) -> list[list[int]] | None:
-        found = dense_groups.dense_sums(np.array([values * (400 // len(values))], np.int64), 1, ones, 0, 32, wide=False)
-        return None if found is None else found[0].tolist()
+        found = dense_groups.NumberedGroups.dense(np.array([values * (400 // len(values))], np.int64))
+        return None if found is None else found.sums(ones, None, 0, 32)[0].tolist()
 
     assert places(0, 1, 2, 1 << 40) is None
     assert places(0, 1 << 40) == [[0, 1 << 40]]  # two steps

@@ -1,0 +1,213 @@
+"""Aggregates over one body, summed in one pass over its columns.
+
+    select region, sum(price), avg(price), count(*) filter (where qty > 9) from sale ... group by region
+
+Each aggregate of a `group by` is a head of its own. Those over one body differ in what they fold, and in conditions on
+that: that it is not null, or what a `filter` says. So where several are about to be evaluated, what they read is read
+once (by_columns.py), the groups are numbered once, and each sum is added up by these numbers. A sum that several heads
+fold, as `sum` and `mean` of one term do, is added up once.
+
+Where a term or a condition of one of them has no value, each is evaluated by itself: that finds out whose error it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.accumulators import Folding, Sums, added_up, folding_of, sums_by_number
+from lftj.evaluate.by_columns import asked_reading, read_rows
+from lftj.evaluate.column_reading import conditions_of, reading_of
+from lftj.evaluate.term_columns import TermColumns
+from lftj.join.dense_groups import NumberedGroups
+from lftj.join.run import Counters, Limits
+from lftj.language.aggregate_specs import accumulated
+from lftj.language.clause import BodyAtom, Clause, Compare, Plain, Term, Var, replaced, variables_of
+from lftj.program.evaluation import Evaluation
+from lftj.store.stored import StoredRelation
+from scantree.consolidate import runs_of
+
+if TYPE_CHECKING:
+    from lftj.evaluate.evaluator import Evaluator
+
+Ints = npt.NDArray[np.int64]
+
+# Words of rows that wait to be summed.
+ROOM = 1 << 22
+
+
+class FoldedTerm(NamedTuple):
+    """What an aggregate adds up: its operand, if it has one, of the bindings that meet all `conditions`.
+
+    `defined`: terms that have to have values in these, though nothing reads them.
+    """
+
+    folding: Folding
+    operand: Term | None
+    conditions: frozenset[Compare]
+    defined: frozenset[Term]
+
+
+class SharedAggregate(NamedTuple):
+    """An aggregate in terms that others may share: each variable is named by the place where an atom first holds it.
+
+    `atoms`, `groups`: what those have in common that are summed in one pass.
+    """
+
+    clause: Clause
+    atoms: tuple[BodyAtom, ...]
+    groups: tuple[Term, ...]
+    conditions: tuple[Compare, ...]
+    fold: FoldedTerm
+
+    @classmethod
+    def of(cls, clause: Clause, relations: Mapping[str, StoredRelation]) -> SharedAggregate:
+        """Of a clause that accumulates; what its conditions define is written out."""
+        conditions, defined = conditions_of(clause)
+        places: dict[str, tuple[int, int]] = {}
+        for i, atom in enumerate(clause.atoms):
+            for j, arg in enumerate(atom.args):
+                if isinstance(arg, Var):
+                    places.setdefault(arg.name, (i, j))
+        names = {name: f"{i}.{j}" for name, (i, j) in places.items()}
+        placed = {var.name: Var(names[var.name], var.type) for var in clause.variables() if var.name in names}
+
+        def plain(arg: Plain | None) -> Plain | None:
+            if not isinstance(arg, Var):
+                return arg
+            i, j = places[arg.name]  # conditions may narrow its type: here it has that of the column
+            return Var(names[arg.name], relations[clause.atoms[i].predicate].types[j])
+
+        def written_out(term: Term) -> Term:
+            return replaced(replaced(term, defined), placed)
+
+        atoms = tuple(replace(atom, args=tuple(map(plain, atom.args))) for atom in clause.atoms)
+        compares = [replace(c, left=written_out(c.left), right=written_out(c.right)) for c in conditions]
+        head = [written_out(term) for term in clause.head_args]
+        folding = folding_of(clause)
+        groups, operand = tuple(head[: folding.groups]), head[folding.groups] if folding.operand else None
+        unread = frozenset(map(written_out, defined.values())) - {*groups, operand}
+        folding = folding._replace(op="sum" if folding.operand else "count")  # a mean folds what a sum does
+        return cls(clause, atoms, groups, tuple(compares), FoldedTerm(folding, operand, frozenset(compares), unread))
+
+
+class Found(NamedTuple):
+    """The sums of an aggregate, and how they were found."""
+
+    sums: Sums
+    evaluation: Evaluation
+
+
+class OnePass:
+    """Aggregates that are about to be evaluated, and the sums that one pass found for others than the one in hand.
+
+    Heads are evaluated bottom up: what the first of those over one body reads does not change before the last.
+    """
+
+    def __init__(self, clauses: Iterable[Clause]) -> None:
+        accumulate = [c for c in clauses if c.aggregate is not None and accumulated(c.aggregate.op)]
+        self._clauses = {clause.head: clause for clause in accumulate if not clause.acyclic}
+        self._waiting: dict[str, SharedAggregate] | None = None
+        self._found: dict[str, Found] = {}
+
+    def found(self, clause: Clause) -> Found | None:
+        """What a pass for another found for `clause`, too."""
+        return self._found.pop(clause.head, None)
+
+    def summed(self, evaluator: Evaluator, clause: Clause, limits: Limits) -> Found | None:
+        """What a pass finds for `clause`, and for others, which are to be read by columns; None if it is of no use."""
+        if len(self._clauses) < 2:
+            return None
+        if self._waiting is None:
+            relations, waiting = evaluator.relations, self._clauses.values()
+            self._waiting = {one.head: SharedAggregate.of(one, relations) for one in waiting}
+        own = self._waiting.pop(clause.head, None)
+        if own is None:
+            return None
+        alike = [one for one in self._waiting.values() if (one.atoms, one.groups) == (own.atoms, own.groups)]
+        for one in alike:
+            del self._waiting[one.clause.head]
+        read = [own, *(one for one in alike if asked_reading(evaluator, one.clause) is not None)]
+        if len(read) > 1:
+            self._found |= _summed(evaluator, read, limits)
+        return self.found(clause)
+
+
+def _summed(evaluator: Evaluator, alike: Sequence[SharedAggregate], limits: Limits) -> dict[str, Found]:
+    """What one pass finds, by head; nothing if it is of no use."""
+    began, cpu = time.perf_counter(), time.thread_time_ns()
+    first = alike[0]
+    common = frozenset.intersection(*(one.fold.conditions for one in alike))
+    gathering = SumsByFold(evaluator, first.groups, common, dict.fromkeys(one.fold for one in alike))
+    head_args, compares = (*first.groups, *gathering.read), tuple(c for c in first.conditions if c in common)
+    clause = replace(first.clause, head_args=head_args, atoms=first.atoms, compares=compares)
+    reading = reading_of(clause, evaluator.relations)
+    done = None if reading is None else read_rows(evaluator, clause, reading, limits, gathering.add)
+    sums = None if done is None else gathering.sums()
+    if done is None or sums is None:
+        return {}
+    instead = f"{done.instead}, once for {len(alike)} aggregates"
+    evaluations = [Evaluation(one.clause, None, Counters(), instead=instead) for one in alike]
+    evaluations[0].counters, evaluations[0].seconds = done.counters, time.perf_counter() - began
+    for other in evaluations[1:]:
+        other.shared = time.thread_time_ns() - cpu
+    return {
+        one.clause.head: Found(sums[one.fold], evaluation) for one, evaluation in zip(alike, evaluations, strict=True)
+    }
+
+
+class SumsByFold:
+    """Rows of `groups` and of the variables that are `read`, and what they add up to, fold by fold."""
+
+    def __init__(
+        self, evaluator: Evaluator, groups: Sequence[Term], common: frozenset[Compare], folds: Iterable[FoldedTerm]
+    ) -> None:
+        self._evaluator, self._groups = evaluator, len(groups)
+        self._folds = {fold: sorted(fold.conditions - common, key=str) for fold in folds}
+        operands = [term for fold in self._folds for term in (fold.operand, *fold.defined)]
+        compared = [side for conditions in self._folds.values() for c in conditions for side in (c.left, c.right)]
+        self.read = [*{var.name: var for term in (*operands, *compared) for var in variables_of(term)}.values()]
+        self._in_order = any(fold.folding.storage == "float" for fold in self._folds)
+        self._waiting: list[Ints] = []
+        self._sums: dict[FoldedTerm, Sums] = {}
+        self._defined = True
+
+    def add(self, rows: Ints) -> None:
+        """More rows int64[groups + read, n]."""
+        self._waiting.append(rows)
+        most = max(ROOM, *(found.groups.size for found in self._sums.values()), 0)
+        if sum(part.size for part in self._waiting) >= most:
+            self._add_up()
+
+    def sums(self) -> dict[FoldedTerm, Sums] | None:
+        """The sums of all rows; None if a term or a condition has no value for one."""
+        self._add_up()
+        return self._sums if self._defined else None
+
+    def _add_up(self) -> None:
+        k = self._groups
+        rows = np.concatenate([np.empty((k + len(self.read), 0), np.int64), *self._waiting], axis=1)
+        self._waiting = []
+        if not self._defined:
+            return
+        if self._in_order and k and (order := runs_of(rows[:k])[1]) is not None:
+            rows = rows.take(order, axis=1)  # once for all floats, which are summed group by group
+        numbered = NumberedGroups.of(rows[:k])
+        named = {var.name: column for var, column in zip(self.read, rows[k:], strict=True)}
+        columns = TermColumns(named, rows.shape[1], self._evaluator.symbols, self._evaluator.given)
+        for fold, conditions in self._folds.items():
+            kept, without = columns.met(conditions)
+            operand = None if fold.operand is None else columns.codes_where(kept, fold.operand)
+            for term in fold.defined:
+                columns.codes_where(kept, term)
+            if without.any() or not columns.defined.all():
+                self._defined = False
+                return
+            new = sums_by_number(fold.folding, rows[:k], numbered, operand, kept)
+            old = self._sums.get(fold)
+            self._sums[fold] = new if old is None else added_up(old, new)
