@@ -40,8 +40,8 @@ from tests.plain.syntax import (
     matching_null,
     may_lack_value,
     names_in,
-    nested_in,
     relations_in,
+    waited_for,
 )
 from tests.plain.syntax import parse as parse
 from tests.plain.terms import typed, value_of
@@ -179,10 +179,11 @@ def in_order(program: Program, given: Contents) -> list[tuple[str, ...]]:
                 below[name] |= below[through]
     found = {tuple(sorted(n for n in below[name] if name in below[n])): len(below[name]) for name in below}
     for rule in program.rules:
-        nested = [inner for part in (*rule.body, *rule.head.args) for inner in nested_in(part)]
-        for name in set().union(*(relations_in(inner) for inner in nested)):
-            around = next(component for component in found if rule.head.name in component)
-            if rule.head.name in below[name] and not program.functional.issuperset(around):
+        read = (*rule.body, *rule.head.args)
+        others = [set().union(*(names_in(other) for other in read if other is not part)) for part in read]
+        for name in set().union(*(waited_for(part, around) for part, around in zip(read, others, strict=True))):
+            component = next(component for component in found if rule.head.name in component)
+            if rule.head.name in below[name] and not program.functional.issuperset(component):
                 raise Cycle(rule.head.name, name)
     return sorted(found, key=lambda component: found[component])
 

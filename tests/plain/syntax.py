@@ -560,6 +560,19 @@ def relations_in(node: Literal | Term) -> set[str]:
     return here.union(*(relations_in(part) for part in _parts(node)))
 
 
+def waited_for(node: Literal | Term, around: set[str], *, negated: bool = False) -> set[str]:
+    """The relations that have to be complete where a literal or term is asked: those that are folded or negated.
+
+    What is negated twice may grow meanwhile, if all variables in between are those `around` it.
+    """
+    if isinstance(node, Not) and set().union(*map(all_names, node.body)) <= around:
+        return set().union(*(waited_for(part, around, negated=not negated) for part in node.body))
+    if isinstance(node, Agg | Not):
+        return relations_in(node)
+    here = {node.name} if negated and isinstance(node, Atom) else set()
+    return here.union(*(waited_for(part, around, negated=negated) for part in _parts(node)))
+
+
 def key_columns(program: Program, name: str) -> tuple[int, ...] | None:
     """The columns in which no two rows of a relation agree, if it has a key."""
     if name in program.functional:

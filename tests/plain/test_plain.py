@@ -203,6 +203,13 @@ def test_failures(rules: str, failure: type[Exception]) -> None:
         answer(rules)
 
 
+def test_what_is_negated_twice_may_be_recursive() -> None:
+    """It was taken for a negative cycle: the fuzz asked for one that is none."""
+    assert answer("p(x) :- e(x, _), !(q(x), !c(x)).\nc(x) :- q(x), e(x, y), p(y).", q=[(1,)]) == {(1,), (2,)}
+    with pytest.raises(Cycle):
+        answer("p(x) :- e(x, _), !(q(y), !c(y)).\nc(x) :- q(x), p(x).")
+
+
 def test_a_sum_of_unsigned_sums_is_unsigned() -> None:
     """It was held to the range of numbers: the fuzz asked for a failure that is none."""
     inner = folded("sum", [Unsigned(2**63 - 1)] * 2)
