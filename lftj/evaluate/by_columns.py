@@ -58,9 +58,12 @@ def rows_by_columns(
     return None if reading is None else read_rows(evaluator, clause, reading, limits, emit)
 
 
-def asked_reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
-    """How the clause, which is to be evaluated now, is read by columns; None if it is to be walked."""
-    reading = _reading(evaluator, clause)
+def asked_reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = True) -> ColumnReading | None:
+    """How the clause, which is to be evaluated now, is read by columns; None if it is to be walked.
+
+    Not `in_order`: it does not matter that a walk gives rows in order.
+    """
+    reading = _reading(evaluator, clause, in_order=in_order)
     return None if reading is None or _pays_to_sort(evaluator, clause, reading) else reading
 
 
@@ -99,7 +102,7 @@ def is_read_by_columns(evaluator: Evaluator, clause: Clause) -> bool:
     return all(lookup.declared or LookedUp.of(evaluator, lookup) is not None for lookup in reading.lookups)
 
 
-def _reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
+def _reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = True) -> ColumnReading | None:
     """How the clause is read by columns; None where a walk is as good, and where its key order is given."""
     few = all(len(evaluator.relations[atom.predicate]) < evaluator.columns_from for atom in clause.atoms)
     if few and len(clause.variables()) <= MANY:  # more take longer to plan with than this does
@@ -109,9 +112,9 @@ def _reading(evaluator: Evaluator, clause: Clause) -> ColumnReading | None:
         return None
     if few:
         return reading
-    if clause.aggregate is None and not reading.lookups:
+    if in_order and clause.aggregate is None and not reading.lookups:
         return None  # a walk gives the rows in order
-    return None if _is_led_to(evaluator, reading) else reading
+    return None if _is_led_to(evaluator, reading, in_order=in_order) else reading
 
 
 def _columns(evaluator: Evaluator, part: ReadColumns, rows: Ints) -> TermColumns | None:
@@ -169,11 +172,11 @@ def _code(evaluator: Evaluator, constant: Value | Parameter) -> int:
     return evaluator.encode(constant.value, constant.type)
 
 
-def _is_led_to(evaluator: Evaluator, reading: ColumnReading) -> bool:
+def _is_led_to(evaluator: Evaluator, reading: ColumnReading, *, in_order: bool) -> bool:
     """Whether a key order that is built has the columns of the one relation in front, or leads to few of its rows."""
     base = reading.base
     relation, places = evaluator.relations[base.relation], {*base.places}
-    if not reading.lookups and any({*order[: len(places)]} == places for order in relation.orders):
+    if in_order and not reading.lookups and any({*order[: len(places)]} == places for order in relation.orders):
         return True
     first = {order[0]: order for order in relation.orders if order and order[0] in places}
     left = {place: (0, len(relation)) for place in first}

@@ -39,15 +39,25 @@ def derive_first(evaluator: Evaluator, clause: Clause, limits: Limits) -> Versio
 def leading(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable, size: int) -> Rows:
     """The first `size` of rows int64[arity, n], in order: those that are behind by the first key are not sorted."""
     if rows.shape[1] > FEW_TIMES * size:
-        column, descending, nulls_first = first.order[0] if first.order else OrderedColumn(0, False, True)
-        key = symbols.order(rows[column], schema.types[column])
-        key = ~key if descending else key
-        if is_nullable(schema.types[column]):
-            null = rows[column] == type_of(schema.types[column]).null
-            key = np.where(null, KEY_MIN if nulls_first else KEY_MAX, key)
+        ordered = leading_column(first.order)
+        key = rough_key(rows[ordered.column], schema.types[ordered.column], ordered, symbols)
         bound = np.partition(key, max(size - 1, 0))[max(size - 1, 0)]
         rows = np.compress(key <= bound, rows, axis=1)
     return in_order(rows, first, schema, symbols)[:, :size]
+
+
+def leading_column(order: Sequence[OrderedColumn]) -> OrderedColumn:
+    """What rows are ordered by first."""
+    return order[0] if order else OrderedColumn(0, False, True)
+
+
+def rough_key(codes: Rows, type_: str, ordered: OrderedColumn, symbols: SymbolTable) -> Rows:
+    """What a column puts rows in order by, as numbers; values at the end of all codes may be alike with null."""
+    key = symbols.order(codes, type_)
+    key = ~key if ordered.descending else key
+    if is_nullable(type_):
+        key = np.where(codes == type_of(type_).null, KEY_MIN if ordered.nulls_first else KEY_MAX, key)
+    return key
 
 
 def in_order(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable) -> Rows:

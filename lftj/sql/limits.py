@@ -18,7 +18,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.first_rows import FirstRows, OrderedColumn
+from lftj.language.first_rows import FirstRows
 from lftj.language.names import BAG, COPIES
 from lftj.language.types import NUMBER
 from lftj.language.window_functions import WindowFunction, WindowFunctions
@@ -41,8 +41,7 @@ def first_rows(heads: QueryHeads, rows: Rows, order: Ordering) -> Rows:
     """The head with the first of some rows."""
     assert order.limit is not None, "an offset without a limit is refused"
     name = heads.name("first")
-    columns = tuple(OrderedColumn(item.column, item.descending, item.nulls_first) for item in order.columns)
-    first = FirstRows(order.limit, order.offset, columns).text
+    first = FirstRows(order.limit, order.offset, tuple(order.columns)).text
     attributes = [ast.Attribute(f"c{at}", column.declared) for at, column in enumerate(rows.columns)]
     variables = [heads.variable(column.name, column.nullable) for column in rows.columns]
     if rows.bag:
@@ -58,7 +57,7 @@ def first_of_each(scope: QueryScope, found: Derived, order: Ordering) -> Derived
     """The head with the first rows for each value of the parameters of a query. `scope`: sees the query around."""
     assert order.limit is not None, "an offset without a limit is refused"
     outside = len(found.parameters)
-    by = tuple(OrderedColumn(outside + item.column, item.descending, item.nulls_first) for item in order.columns)
+    by = tuple(item._replace(column=outside + item.column) for item in order.columns)
     numbered = WindowFunctions(tuple(range(outside)), by, (WindowFunction("row_number"),))
     number = OutputColumn("row_number", NUMBER, nullable=False)
     rows = window_head(scope.heads, found.rows, numbered, [number])

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lftj.language.first_rows import OrderedColumn
 from lftj.sql.parameters import is_parameter
 from lftj.sql.places import SqlText
 from lftj.sql.select_block import Output, SelectBlock
-from lftj.sql.view import Order
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
@@ -33,7 +33,7 @@ class Ordering:
     nodes: list[exp.Ordered]
     limit: int | None
     offset: int
-    columns: list[Order] = field(default_factory=list)
+    columns: list[OrderedColumn] = field(default_factory=list)
     hidden: int = 0
 
     def resolve(self, queries: Queries, names: list[str], block: SelectBlock | None, *, extended: bool = False) -> None:
@@ -103,8 +103,8 @@ def position_of(node: exp.Expr, width: int, text: SqlText) -> int | None:
     return at - 1
 
 
-def _order(at: int, node: exp.Ordered) -> Order:
-    return Order(at, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+def _order(at: int, node: exp.Ordered) -> OrderedColumn:
+    return OrderedColumn(at, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def ordering_of(query: exp.Expr, text: SqlText) -> Ordering:

@@ -24,6 +24,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.kept_walk import KeptWalk
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, Clause, Parameter, parameters_of
+from lftj.language.first_rows import OrderedColumn
 from lftj.maintain.refresh import refresh
 from lftj.maintain.step import KeptHeads
 from lftj.program.extend import extended
@@ -32,11 +33,12 @@ from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.results.answer_errors import out_of_memory
 from lftj.sql.catalogue import catalogue_of
+from lftj.sql.leading_rows import RowsOfRule, leading_rows, rule_of_rows
 from lftj.sql.nesting import placed
 from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
 from lftj.sql.queries import translated
-from lftj.sql.view import Order, View
+from lftj.sql.view import View
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.schema import Column, Schema
@@ -75,7 +77,7 @@ class _TranslatedQuery(NamedTuple):
     `own`: the state of its rules alone, with the relations that they derive and the facts of these · `heads`: the
     derived ones · `strata`, `names`: the rules of the program and the names of its relations, without those · `reads`:
     what it reads of the program, with the columns that these relations had · `parameters`: by name · `walks`: of rules
-    of one head over the program, if the query is no more.
+    of one head over the program, if the query is no more · `rule`: the one that its rows come from, if there is one.
     """
 
     view: View
@@ -86,6 +88,7 @@ class _TranslatedQuery(NamedTuple):
     reads: Mapping[str, Schema]
     parameters: Mapping[str, Parameter]
     walks: tuple[KeptWalk, ...]
+    rule: RowsOfRule | None
 
     def holds(self, state: State) -> bool:
         """Whether the query means the same over `state`."""
@@ -154,7 +157,10 @@ class Question:
     def rows(
         self, evaluator: Evaluator, state: State, limits: Callable[[str], Limits], given: Given
     ) -> tuple[Answer, View]:
-        """(all rows over a state, with those of hidden columns; what the query is there)."""
+        """(the rows over a state, with those of hidden columns; what the query is there).
+
+        Of a query with a limit rows may be missing that are not among its first ones.
+        """
         made = self._over(evaluator, state)
         staged = evaluator.over(made.over(state)).giving(self._codes(made, given, evaluator))
         name = made.view.name
@@ -164,6 +170,8 @@ class Question:
         try:
             refresh(staged, made.reads, limits, kept=kept)  # an error of a rule below is told as such
             short = _short(made.walks, staged) if made.walks and self._times > 1 else None
+            if short is None and made.rule is not None:
+                short = leading_rows(staged, made.rule, made.view, limits(name))
             if short is None:
                 self._evaluate(staged, name, limits, kept)
         except ArenaFullError as full:
@@ -246,6 +254,7 @@ class Question:
             reads,
             parameters,
             tuple(KeptWalk(clause, None) for clause in clauses) if _is_plain(view, clauses, fresh) else (),
+            rule_of_rows(view, after.strata.of, fresh),
         )
 
 
@@ -319,7 +328,7 @@ def _sorted(keys: list[Codes], end: int | None) -> npt.NDArray[np.int64]:
     return some[np.lexsort([key[some] for key in keys[::-1]])]
 
 
-def _sort_keys(values: list[Codes], found: Answer, item: Order) -> list[Codes]:
+def _sort_keys(values: list[Codes], found: Answer, item: OrderedColumn) -> list[Codes]:
     """What to sort by for one item of `order by`: where null is put, and then the values."""
     column, codes = found.columns[item.column], values[item.column]
     keys = [~codes if item.descending else codes]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lftj.language import ast
+from lftj.language.first_rows import OrderedColumn
 from lftj.language.types import DECIMAL, decimal_of, scale_of
 from lftj.values.type_table import family_of, with_null, without_null
 
@@ -50,15 +51,6 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """One column to sort the answer by. `column`: its position · `nulls_first`: where null is put."""
-
-    column: int
-    descending: bool
-    nulls_first: bool
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """A query as rules.
 
@@ -73,7 +65,7 @@ class View:
     columns: tuple[OutputColumn, ...]
     bag: bool
     hidden: int = 0
-    order: tuple[Order, ...] = ()
+    order: tuple[OrderedColumn, ...] = ()
     limit: int | None = None
     offset: int = 0
 
