@@ -52,16 +52,16 @@ class Ordering:
 
     def _computed(self, queries: Queries, node: exp.Expr, block: SelectBlock | None) -> int:
         """The column with the value of an expression."""
-        if block is None or block.distinct:
+        cases = None if block is None else block.value(node)
+        for at, output in enumerate(block.outputs if block is not None else ()):
+            if output.cases == cases:
+                return at
+        if block is None or cases is None or block.distinct:
             raise queries.text.unsupported(
                 "`order by` what the query does not give out",
                 node,
                 "give it out, or order by a column that it gives out",
             )
-        cases = block.value(node)
-        for at, output in enumerate(block.outputs):
-            if output.cases == cases:
-                return at
         self.hidden += 1
         block.outputs.append(Output(f"order_{self.hidden}", cases, node))
         return len(block.outputs) - 1

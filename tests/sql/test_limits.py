@@ -250,3 +250,11 @@ def test_a_limit_over_many_rows_follows_nulls_and_copies() -> None:
     last = sorted(held, key=lambda r: (r[0] is None, -(r[0] or 0), -r[1]))
     assert list(db.sql("select a, b from t order by a desc nulls last, b desc limit 3")) == last[:3]
     assert list(db.sql("select a, b from t order by b limit 0")) == []
+
+
+def test_distinct_rows_are_ordered_by_what_they_give_out_however_it_is_written() -> None:
+    """`order by t.a` was refused beside `distinct`, as if the query did not give it out."""
+    db = lftj.Database()
+    db.sql("create table t (a int, b int not null); insert into t values (1, 2), (3, 4), (1, 2)")
+    assert list(db.sql("select distinct t.a from t order by t.a desc")) == [(3,), (1,)]
+    assert list(db.sql("select distinct a + b as s from t order by a + b desc")) == [(7,), (3,)]
