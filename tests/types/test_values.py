@@ -260,6 +260,12 @@ def test_times_of_numpy_are_read_to_the_ends_of_their_units(unit: str, nanos: in
     assert {int(i): int(v.astype(np.int64)) for i, v in zip(found["n"], found["v"], strict=True)} == micros
 
 
+def test_fold_says_which_of_the_times_that_the_clocks_show_twice_is_meant() -> None:
+    db = lftj.Database('.decl v(t:timestamp("Europe/Berlin"))')
+    db.load("v", [(dt.datetime(2024, 10, 27, 2, 30, fold=fold),) for fold in (0, 1)])
+    assert [at.astimezone(UTC).hour for (at,) in db["v"]] == [0, 1]
+
+
 def test_constants_that_the_clocks_show_twice_are_two() -> None:
     """Python compares times of one zone by what its clocks show: instants an hour apart were one constant."""
     early, late = "@2024-10-27T00:30:00Z", "@2024-10-27T01:30:00Z"
