@@ -113,14 +113,13 @@ def _by_columns(
     evaluator: Evaluator, clause: Clause, folding: Folding, limits: Limits
 ) -> tuple[Sums, Evaluation] | None:
     """The sums of all groups, by columns, for this clause or for those over its body; None if it is to be walked."""
-    one_pass = evaluator.one_pass
-    if one_pass is not None and (found := one_pass.found(clause)) is not None:
-        return found
+    if (one_pass := evaluator.one_pass) is not None:
+        found = one_pass.found(clause) or one_pass.summed(evaluator, clause, limits)
+        if found is not None:
+            return found
     reading = asked_reading(evaluator, clause)
     if reading is None:
         return None
-    if one_pass is not None and (found := one_pass.summed(evaluator, clause, limits)) is not None:
-        return found
     gathering = Gathering(folding)
     evaluation = read_rows(evaluator, clause, reading, limits, gathering.add)
     return None if evaluation is None else (gathering.sums(), evaluation)

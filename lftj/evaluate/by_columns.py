@@ -59,12 +59,9 @@ def rows_by_columns(
 
 
 def asked_reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = True) -> ColumnReading | None:
-    """How the clause, which is to be evaluated now, is read by columns; None if it is to be walked.
-
-    Not `in_order`: it does not matter that a walk gives rows in order.
-    """
-    reading = _reading(evaluator, clause, in_order=in_order)
-    return None if reading is None or _pays_to_sort(evaluator, clause, reading) else reading
+    """As `likely_reading`, of a clause that is evaluated now; None, too, where that was done so often that it sorts."""
+    reading = likely_reading(evaluator, clause, in_order=in_order)
+    return None if reading is None or pays_to_sort(evaluator, clause, reading) else reading
 
 
 def read_rows(
@@ -75,7 +72,7 @@ def read_rows(
     found = [LookedUp.of(evaluator, lookup) for lookup in reading.lookups]
     tables = [table for table in found if table is not None]
     if len(tables) < len(found):
-        _asked(evaluator, clause, reading)[0] = OFTEN  # it is walked from here on
+        walk_from_now_on(evaluator, clause, reading)
         return None
     bound = 0
     for rows in relation.content.column_chunks(reading.base.places, PART):
@@ -96,14 +93,17 @@ def read_rows(
 
 def is_read_by_columns(evaluator: Evaluator, clause: Clause) -> bool:
     """Whether `rows_by_columns` is expected to give the bindings: it takes few steps for each row, whatever joins."""
-    reading = _reading(evaluator, clause)
+    reading = likely_reading(evaluator, clause)
     if reading is None or _asked(evaluator, clause, reading)[0] >= OFTEN:
         return False
     return all(lookup.declared or LookedUp.of(evaluator, lookup) is not None for lookup in reading.lookups)
 
 
-def _reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = True) -> ColumnReading | None:
-    """How the clause is read by columns; None where a walk is as good, and where its key order is given."""
+def likely_reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = True) -> ColumnReading | None:
+    """How the clause is read by columns; None where a walk is as good, and where its key order is given.
+
+    Not `in_order`: it does not matter that a walk gives rows in order.
+    """
     few = all(len(evaluator.relations[atom.predicate]) < evaluator.columns_from for atom in clause.atoms)
     if few and len(clause.variables()) <= MANY:  # more take longer to plan with than this does
         return None
@@ -207,7 +207,7 @@ def _within(version: Version, op: str, code: int, low: int, high: int) -> tuple[
     return low, min(high, {"<=": most, "=": most, "<": less}.get(op, high))
 
 
-def _pays_to_sort(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> bool:
+def pays_to_sort(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> bool:
     """Whether its like was evaluated often by now, and a key order that is sorted for it leads to few of the rows."""
     asked = _asked(evaluator, clause, reading)
     asked[0] += len(evaluator.relations[reading.base.relation]) >= evaluator.columns_from
@@ -219,6 +219,11 @@ def _pays_to_sort(evaluator: Evaluator, clause: Clause, reading: ColumnReading) 
         if best.cost >= part * len(evaluator.relations[reading.base.relation]):
             asked[0] = -(1 << 62)  # never
     return asked[0] >= OFTEN
+
+
+def walk_from_now_on(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> None:
+    """Evaluate what is read so no more by columns."""
+    _asked(evaluator, clause, reading)[0] = OFTEN
 
 
 def _asked(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> list[int]:

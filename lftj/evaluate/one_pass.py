@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.accumulators import Folding, Sums, added_up, folding_of, sums_by_number
-from lftj.evaluate.by_columns import asked_reading, read_rows
+from lftj.evaluate.by_columns import likely_reading, pays_to_sort, read_rows, walk_from_now_on
 from lftj.evaluate.column_reading import conditions_of, reading_of
 from lftj.evaluate.term_columns import TermColumns
 from lftj.join.dense_groups import NumberedGroups
@@ -120,8 +120,8 @@ class OnePass:
         return self._found.pop(clause.head, None)
 
     def summed(self, evaluator: Evaluator, clause: Clause, limits: Limits) -> Found | None:
-        """What a pass finds for `clause`, and for others, which are to be read by columns; None if it is of no use."""
-        if len(self._clauses) < 2:
+        """What a pass finds for `clause` and for others; None if it is to be evaluated by itself."""
+        if len(self._clauses) < 2 or likely_reading(evaluator, clause) is None:
             return None
         if self._waiting is None:
             relations, waiting = evaluator.relations, self._clauses.values()
@@ -132,14 +132,14 @@ class OnePass:
         alike = [one for one in self._waiting.values() if (one.atoms, one.groups) == (own.atoms, own.groups)]
         for one in alike:
             del self._waiting[one.clause.head]
-        read = [own, *(one for one in alike if asked_reading(evaluator, one.clause) is not None)]
+        read = [own, *(one for one in alike if likely_reading(evaluator, one.clause) is not None)]
         if len(read) > 1:
             self._found |= _summed(evaluator, read, limits)
         return self.found(clause)
 
 
 def _summed(evaluator: Evaluator, alike: Sequence[SharedAggregate], limits: Limits) -> dict[str, Found]:
-    """What one pass finds, by head; nothing if it is of no use."""
+    """What one pass finds, by head; nothing if they are to be evaluated apart."""
     began, cpu = time.perf_counter(), time.thread_time_ns()
     first = alike[0]
     common = frozenset.intersection(*(one.fold.conditions for one in alike))
@@ -147,7 +147,14 @@ def _summed(evaluator: Evaluator, alike: Sequence[SharedAggregate], limits: Limi
     head_args, compares = (*first.groups, *gathering.read), tuple(c for c in first.conditions if c in common)
     clause = replace(first.clause, head_args=head_args, atoms=first.atoms, compares=compares)
     reading = reading_of(clause, evaluator.relations)
-    done = None if reading is None else read_rows(evaluator, clause, reading, limits, gathering.add)
+    if reading is None:
+        return {}
+    if pays_to_sort(evaluator, clause, reading):
+        for one in alike:
+            if (apart := likely_reading(evaluator, one.clause)) is not None:
+                walk_from_now_on(evaluator, one.clause, apart)
+        return {}
+    done = read_rows(evaluator, clause, reading, limits, gathering.add)
     sums = None if done is None else gathering.sums()
     if done is None or sums is None:
         return {}

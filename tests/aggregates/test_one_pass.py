@@ -154,3 +154,22 @@ def test_an_aggregate_without_a_value_does_not_hide_the_others() -> None:
     assert list(db["n"]) == [(1, 2), (2, 1)]
     with pytest.raises(EvaluationError, match="with k = 1, a = 5, b = 0: division by zero"):
         list(db["q"])
+
+
+def test_what_is_asked_again_and_again_is_sorted_if_that_leads_to_few_rows() -> None:
+    """And not for an aggregate that would take few steps by itself, beside others that read all rows."""
+    db = lftj.Database._sized(columns_from=0)
+    db.sql("create table t (k int primary key, a int not null, b int not null, c int not null)")
+    db.load("t", [(i, i % 1000, i % 7, i % 3) for i in range(4000)])
+    few = "select sum(b) as s, sum(c) as u, count(*) as n from t where a = 5"
+    every = "select b, sum(a) as s, sum(a * c) as p, count(*) as n from t where c < 2 group by b order by b"
+    expected = [list(db.sql(few)), list(db.sql(every))]
+    assert expected[0] == [(sum(i % 7 for i in range(5, 4000, 1000)), sum(i % 3 for i in range(5, 4000, 1000)), 4)]
+    orders = []
+    for _ in range(by_columns.OFTEN + 2):
+        assert list(db.sql(every)) == expected[1]
+        orders.append(len(db._state.relations["t"].orders))
+    assert orders == [1] * len(orders)
+    for _ in range(by_columns.OFTEN + 1):
+        assert list(db.sql(few)) == expected[0]
+    assert len(db._state.relations["t"].orders) > 1
