@@ -151,25 +151,32 @@ def _summed(evaluator: Evaluator, alike: Sequence[SharedAggregate], limits: Limi
         return {}
     if pays_to_sort(evaluator, clause, reading):
         for one in alike:
-            if (apart := likely_reading(evaluator, one.clause)) is not None:
-                walk_from_now_on(evaluator, one.clause, apart)
+            if (own := likely_reading(evaluator, one.clause)) is not None:
+                walk_from_now_on(evaluator, one.clause, own)
         return {}
     done = read_rows(evaluator, clause, reading, limits, gathering.add)
     sums = None if done is None else gathering.sums()
     if done is None or sums is None:
         return {}
-    instead = f"{done.instead}, once for {len(alike)} aggregates"
-    evaluations = [Evaluation(one.clause, None, Counters(), instead=instead) for one in alike]
-    evaluations[0].counters, evaluations[0].seconds = done.counters, time.perf_counter() - began
-    for other in evaluations[1:]:
-        other.shared = time.thread_time_ns() - cpu
-    return {
-        one.clause.head: Found(sums[one.fold], evaluation) for one, evaluation in zip(alike, evaluations, strict=True)
-    }
+    seconds, took = time.perf_counter() - began, time.thread_time_ns() - cpu
+    found = {}
+    for one in alike:
+        evaluation = Evaluation(
+            one.clause, None, Counters(), instead=f"{done.instead}, once for {len(alike)} aggregates"
+        )
+        evaluation.elsewhere = took - sum(gathering.cpu[fold] for fold in gathering.cpu if fold != one.fold)
+        if one is first:
+            evaluation.counters, evaluation.seconds = done.counters, seconds
+            evaluation.elsewhere -= took
+        found[one.clause.head] = Found(sums[one.fold], evaluation)
+    return found
 
 
 class SumsByFold:
-    """Rows of `groups` and of the variables that are `read`, and what they add up to, fold by fold."""
+    """Rows of `groups` and of the variables that are `read`, and what they add up to, fold by fold.
+
+    `cpu`: nanoseconds that each fold took.
+    """
 
     def __init__(
         self, evaluator: Evaluator, groups: Sequence[Term], common: frozenset[Compare], folds: Iterable[FoldedTerm]
@@ -183,6 +190,7 @@ class SumsByFold:
         self._waiting: list[Ints] = []
         self._sums: dict[FoldedTerm, Sums] = {}
         self._defined = True
+        self.cpu = dict.fromkeys(self._folds, 0)
 
     def add(self, rows: Ints) -> None:
         """More rows int64[groups + read, n]."""
@@ -208,6 +216,7 @@ class SumsByFold:
         named = {var.name: column for var, column in zip(self.read, rows[k:], strict=True)}
         columns = TermColumns(named, rows.shape[1], self._evaluator.symbols, self._evaluator.given)
         for fold, conditions in self._folds.items():
+            began = time.thread_time_ns()
             kept, without = columns.met(conditions)
             operand = None if fold.operand is None else columns.codes_where(kept, fold.operand)
             for term in fold.defined:
@@ -218,3 +227,4 @@ class SumsByFold:
             new = sums_by_number(fold.folding, rows[:k], numbered, operand, kept)
             old = self._sums.get(fold)
             self._sums[fold] = new if old is None else added_up(old, new)
+            self.cpu[fold] += time.thread_time_ns() - began

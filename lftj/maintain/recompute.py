@@ -124,7 +124,7 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits, *, followed: bo
             chunks.append(relation.facts.columns())
         content = relation.assemble(chunks, in_order=in_order)
     if clauses:
-        done[clauses[0]].cpu = done[clauses[0]].shared + time.thread_time_ns() - began
+        done[clauses[0]].cpu = done[clauses[0]].elsewhere + time.thread_time_ns() - began
     steps = sum(part.counters.steps for one in done.values() for part in one.parts() if part.counters)
     return Evaluated({heads.name: relation.successor(content)}, done, undefined, steps)
 

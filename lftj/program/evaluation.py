@@ -18,8 +18,8 @@ class Evaluation:
 
     `plan`: None if no walk was made, but what `instead` says · `inner` is the first part of a clause that computes
     texts. `ran`: the joins of a clause of a recursive component, what they did; they count no seeks. `cpu`: nanoseconds
-    of CPU that evaluating and storing the head took, at its first clause (0: not measured) · `shared`: those that one
-    pass took which summed it along with another head.
+    of CPU that evaluating and storing the head took, at its first clause (0: not measured), by itself · `elsewhere`:
+    those of them that the evaluation of another head took, which summed both; less than 0 where it summed others here.
     """
 
     clause: Clause
@@ -30,7 +30,7 @@ class Evaluation:
     split: TextSplit | None = None
     ran: tuple[tuple[Key, JoinStats], ...] = ()
     cpu: float = 0.0
-    shared: float = 0.0
+    elsewhere: float = 0.0
     instead: str = ""
 
     @property
