@@ -43,7 +43,6 @@ from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values import faults
 from lftj.values.faults import Fault, counted, shown
 from lftj.values.schema import Schema
-from lftj.values.symbols import stage
 from lftj.values.type_table import family_of, in_dictionary, is_nullable
 
 if TYPE_CHECKING:
@@ -240,7 +239,9 @@ def _read_fast(file: File, layout: TextLayout, types: Sequence[str]) -> list[tup
 
     if len(layout.delimiter) != 1:
         return None
-    texts = {str(p) for p, type in zip(layout.positions, types, strict=True) if family_of(type) == "symbol"}
+    # Several columns may take one field: it is read as text if all of these are texts, else as bytes.
+    others = {str(p) for p, type in zip(layout.positions, types, strict=True) if family_of(type) != "symbol"}
+    texts = {str(p) for p in layout.positions} - others
     wanted = list(dict.fromkeys(str(p) for p in layout.positions))
     read = csv.ReadOptions(
         use_threads=False,
@@ -307,7 +308,7 @@ def _converted(
     parts = []
     for position, type in zip(layout.positions, types, strict=True):
         column = batch.column(str(position))
-        part = ColumnPart(stage(column)) if type == "symbol" else bulk_part(column, type)
+        part = bulk_part(column, type)
         if part is None:
             return False
         parts.append(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import os
 import threading
@@ -16,6 +17,7 @@ from lftj.io.lines import lines
 
 E2 = "src:number dst:number"
 S2 = "src:symbol dst:symbol"
+MAY = dt.date(2024, 5, 31)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,8 @@ S2 = "src:symbol dst:symbol"
         ("e.csv", "src,w,dst\n1,x,3\n", S2, {"columns": {"src": 0, "dst": 1}}, [("src", "w"), ("1", "x")]),
         ("e.csv", "1,2\n", E2, {"columns": {"src": 0, "dst": 0}}, [(1, 1)]),
         ("e.csv", "1,2\n", "a:number b:symbol", {"columns": {"a": 0, "b": 0}}, [(1, "1")]),
+        ("e.csv", "2024-05-31,2\n", "a:date b:symbol?", {"columns": {"a": 0, "b": 0}}, [(MAY, "2024-05-31")]),
+        ("e.csv", "1,\n,\n", "a:symbol b:number?", {"columns": {"a": 0, "b": 0}}, [("1", 1), ("", None)]),
         ("e.csv", "a,b\n", E2, {"columns": {"src": "a", "dst": "b"}}, []),
         # quoting
         ("e.csv", '"a,b","c""d"\n', S2, {}, [("a,b", 'c"d')]),
