@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from lftj import arguments
-from lftj.errors import MissingPackageError
+from lftj.errors import DataError, MissingPackageError
 from lftj.results.not_pickled import Unchanging
 from lftj.values import gate
 from lftj.values.interruptible import interruptible
@@ -100,6 +100,12 @@ class Tabular(Unchanging):
         if not callable(getattr(connection, "register", None)):
             raise arguments.refused(
                 "connection", connection, "the table is made in a DuckDB connection", "give `duckdb.connect()`"
+            )
+        if not self._held()[0].arity:
+            raise DataError(
+                "a table of DuckDB holds no rows without columns",
+                why="its rows are the values of its columns",
+                remedy="ask here whether there is a row, as `len` does",
             )
         view = f"lftj rows {id(self)}"
         connection.register(view, self.to_arrow())

@@ -166,6 +166,14 @@ def test_duckdb_tables() -> None:
         db["p"].to_duckdb("shop.db", "p")
 
 
+def test_duckdb_has_no_table_without_columns() -> None:
+    db = lftj.Database(".decl yes()  yes().")
+    with duckdb.connect() as connection:
+        with pytest.raises(lftj.DataError, match="holds no rows without columns"):
+            db["yes"].to_duckdb(connection, "yes")
+        assert not connection.sql("show tables").fetchall()
+
+
 @examples(40, 5)
 @given(st.data())
 def test_deltas_take_one_database_to_another(data: st.DataObject) -> None:
