@@ -60,7 +60,7 @@ def arrow_fault(given: pa.DataType, type: str) -> Fault | None:
     """Why a column of Arrow type `given` cannot be read as `type`; None if it can."""
     import pyarrow.types as kinds
 
-    plain = given.value_type if kinds.is_dictionary(given) else given
+    plain = given.value_type if kinds.is_dictionary(given) or kinds.is_run_end_encoded(given) else given
     # Of a column of nulls every row is null and told as such.
     made = type_of(type)
     return None if kinds.is_null(plain) or made.fits_arrow(plain) else faults.wrong_kind(made, str(plain))
@@ -75,6 +75,8 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
     import pyarrow.compute as pc
 
     made = type_of(type)
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
     if (texts := not_unicode(array)) is not None:
         return list_part(texts, type)
     as_it_is = made.family == SYMBOL and pa.types.is_dictionary(array.type) and not array.dictionary.null_count

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import lftj
@@ -45,6 +46,8 @@ def table(*arrays, names=("src", "dst")):
         (pa.array(["a"], pa.large_string()), "symbol", ["a"]),
         (pa.array(["a"], pa.string_view()), "symbol", ["a"]),
         (pa.array(["a", "b", "a"]).dictionary_encode(), "symbol", ["a", "b", "a"]),
+        (pc.run_end_encode(pa.array([7, 7, 5])), "number", [7, 7, 5]),
+        (pc.run_end_encode(pa.array(["a", "a", None, "b"])), "symbol?", ["a", "a", None, "b"]),
         (pa.array([], pa.null()), "number", []),
         (pa.array([], pa.null()), "symbol", []),
     ],
