@@ -49,6 +49,10 @@ REPORTS = {
     "by month": "select date_trunc('month', day) as month, sum(price) as total from sale group by 1",
     "by region": "select region, sum(price * qty) as total from sale, customer c where customer = c.id group by region",
     "first ten": "select id, price from sale order by price desc, id limit 10",
+    "first ten, joined": "select sale.id, region from sale, customer c where customer = c.id "
+    "order by price desc, sale.id limit 10",
+    "six at once": "select customer % 100 as part, count(*) as n, sum(qty) as items, avg(price) as mean, "
+    "sum(price * qty) as paid, sum(price) filter (where qty > 40) as most, max(day) as last from sale group by 1",
 }
 
 

@@ -40,7 +40,7 @@ WHY: dict[tuple[str, str, int], str] = {
         "duckdb",
         "asked once",
         0,
-    ): "row by row, or column by column for each aggregate; DuckDB reads vectors once",
+    ): "row by row, or column by column; DuckDB reads vectors",
     ("heap", "*", 10_000): "so few values are read faster than a transaction begins and ends",
 }
 

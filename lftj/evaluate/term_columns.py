@@ -89,7 +89,7 @@ class TermColumns:
         """The codes of `term` for the rows marked, and 0 for the others, for which it need not have a value."""
         if held.all():
             return self.codes(term)
-        columns = {name: column[held] for name, column in self.columns.items()}
+        columns = {name: self.columns[name][held] for name in names_of(term)}
         marked = TermColumns(columns, int(np.count_nonzero(held)), self.symbols, self.given)
         codes = np.zeros(self.count, np.int64)
         codes[held] = marked.codes(term)
