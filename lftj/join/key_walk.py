@@ -45,10 +45,12 @@ PLACE, OTHER_PLACE, REGISTER = range(3)
 # Columns of `nodes`, before the key
 OF, WAITING, DIRTY, WAS_THERE, WAS, IS_THERE, IS, LINK = range(8)
 NODE = 8
-# Cells of `state`
-NODES, LINKS, COMPUTED, VALUE_AT = range(4)
+# Cells of `state`: counts; how far a walk is, nodes linked, waiting for their turn and computed; the nodes of a slice
+NODES, LINKS, COMPUTED, STAGE, LINKED, QUEUED, TAKEN, SLICE, VALUE_AT = range(9)
+# Kinds of STAGE
+SEEDING, LINKING, COMPUTING = range(3)
 # fmt: on
-DONE, FULL, REFUSED, CYCLE = range(4)
+DONE, FULL, REFUSED, CYCLE, PART = range(5)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 BITS, LOW = np.int64(32), np.int64((1 << 32) - 1)
 
@@ -237,10 +239,13 @@ def _compute(mem, versions, heads, ways, parts, checks, code, regs, ranks, cell,
 
 @kernel
 def _link(mem, versions, heads, ways, reads, parts, checks, regs, nodes, links, table, state, keys):
-    """Find all nodes above those that are there, and link each with those that read it. False if there is no room."""
+    """Find all nodes above those that are there, and link each with those that read it: DONE, FULL or PART."""
     own, prefix, key = keys[0], keys[1], keys[2]
-    node = 0
-    while node < state[NODES]:
+    end_of_slice = state[LINKED] + state[SLICE]
+    while state[LINKED] < state[NODES]:
+        node = state[LINKED]
+        if node == end_of_slice:
+            return PART
         head = heads[nodes[node, OF]]
         for i in range(head[WIDTH]):
             own[i] = nodes[node, NODE + i]
@@ -262,13 +267,13 @@ def _link(mem, versions, heads, ways, reads, parts, checks, regs, nodes, links, 
                 above = _node_of(nodes, table, state, rule[HEAD], key, heads[rule[HEAD], WIDTH])
                 link = state[LINKS]
                 if above < 0 or link == len(links):
-                    return False
+                    return FULL
                 links[link, 0], links[link, 1] = nodes[node, LINK], above
                 nodes[node, LINK] = link + 1
                 nodes[above, WAITING] += 1
                 state[LINKS] = link + 1
-        node += 1
-    return True
+        state[LINKED] = node + 1
+    return DONE
 
 
 @kernel
@@ -295,26 +300,33 @@ def walk_keys(
     """Compute the keys `seeds` int64[m, 1 + k] (head, key...) and what changes above them.
 
     `nodes` int64[n, NODE + k], `links` int64[l, 2], `table` int64[a power of 2], zeros, `queue` int64[n] and `keys`
-    int64[3, k] are room, `state` int64[4] zeros. Returns DONE; FULL: there is too little room; REFUSED: a value, or
-    what is done with it, is an error, or may be; CYCLE: nodes are computed from themselves.
+    int64[3, k] are room, `state` int64[9] zeros but for SLICE. Returns DONE; FULL: there is too little room; REFUSED: a
+    value, or what is done with it, is an error, or may be; CYCLE: nodes are computed from themselves; PART: a slice is
+    over, and the next call, with all arrays as they are, goes on.
     """
     out = state[VALUE_AT:]
-    for s in range(len(seeds)):
-        node = _node_of(nodes, table, state, seeds[s, 0], seeds[s, 1:], heads[seeds[s, 0], WIDTH])
-        if node < 0:
-            return FULL
-        nodes[node, DIRTY] = 1
-    if not _link(mem, versions, heads, ways, reads, parts, checks, regs, nodes, links, table, state, keys):
-        return FULL
-    size, waiting = state[NODES], 0
-    for node in range(size):
-        if nodes[node, WAITING] == 0:
-            queue[waiting] = node
-            waiting += 1
-    taken = 0
-    while taken < waiting:
-        node = queue[taken]
-        taken += 1
+    if state[STAGE] == SEEDING:
+        for s in range(len(seeds)):
+            node = _node_of(nodes, table, state, seeds[s, 0], seeds[s, 1:], heads[seeds[s, 0], WIDTH])
+            if node < 0:
+                return FULL
+            nodes[node, DIRTY] = 1
+        state[STAGE] = LINKING
+    if state[STAGE] == LINKING:
+        linked = _link(mem, versions, heads, ways, reads, parts, checks, regs, nodes, links, table, state, keys)
+        if linked != DONE:
+            return linked
+        for node in range(state[NODES]):
+            if nodes[node, WAITING] == 0:
+                queue[state[QUEUED]] = node
+                state[QUEUED] += 1
+        state[STAGE] = COMPUTING
+    end_of_slice = state[TAKEN] + state[SLICE]
+    while state[TAKEN] < state[QUEUED]:
+        if state[TAKEN] == end_of_slice:
+            return PART
+        node = queue[state[TAKEN]]
+        state[TAKEN] += 1
         head = heads[nodes[node, OF]]
         for i in range(head[WIDTH]):
             keys[0, i] = nodes[node, NODE + i]
@@ -338,6 +350,6 @@ def walk_keys(
                 nodes[above, DIRTY] = 1
             nodes[above, WAITING] -= 1
             if nodes[above, WAITING] == 0:
-                queue[waiting] = above
-                waiting += 1
-    return DONE if taken == size else CYCLE
+                queue[state[QUEUED]] = above
+                state[QUEUED] += 1
+    return DONE if state[TAKEN] == state[NODES] else CYCLE

@@ -17,7 +17,7 @@ from lftj.evaluate.undefined_groups import group_error
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.recursion.key_graph import KeyGraph, distinct
+from lftj.recursion.key_graph import DeepError, KeyGraph, distinct
 from lftj.recursion.key_rules import KeyRule, KeyRules
 from lftj.recursion.key_tables import tables_of
 from lftj.store.change import Change, change_of_rows
@@ -78,28 +78,41 @@ class KeyByKey:
 
     def follow(self, seeds: Mapping[str, Rows]) -> None:
         """As `run`, for what is likely to be a small change: by a kernel, if it can."""
-        tables = tables_of(self._rules, self._evaluator)
-        found = None if tables is None else tables.follow(self._relations, self.contents, seeds)
-        if found is None:
+        if not self._by_kernel(seeds, deep=False):
             self.run(seeds)
-            return
+
+    def _by_kernel(self, seeds: Mapping[str, Rows], *, deep: bool) -> bool:
+        """As `run`, by a kernel; False, and nothing is done, if it cannot. `deep`: the data are."""
+        tables = tables_of(self._rules, self._evaluator)
+        if tables is None:
+            return False
+        found = tables.follow(self._relations, self.contents, seeds, self._limits, deep=deep)
+        if found is None:
+            return False
         changed, self.computed = found
         for head, (gone, come) in changed.items():
             change = change_of_rows(len(gone), [gone], [come])
             self.contents[head], _ = self.contents[head].update(change.rows, change.kinds)
             self._found[head] = [gone], [come]
+        return True
 
     def run(self, seeds: Mapping[str, Rows]) -> None:
         """Compute the keys `seeds` and whatever changes above them.
 
         Raises `CycleError`; `EvaluationError` if a term, or a sum, has no value.
         """
-        graph = KeyGraph(self._rules, self._relations, seeds, self._limits)
+        fits = tables_of(self._rules, self._evaluator) is not None
+        try:
+            graph, levels = self._in_levels(seeds, shallow=fits)
+        except DeepError:
+            if self._by_kernel(seeds, deep=True):
+                return
+            graph, levels = self._in_levels(seeds, shallow=False)
         dirty = np.zeros(graph.size, np.bool_)
         for head, keys in seeds.items():
             if keys.shape[1]:
                 dirty[graph.numbers(head, keys)] = True
-        for level in graph.in_levels(self._evaluator, self._clauses):
+        for level in levels:
             self._limits.look(self.computed)
             nodes = level[dirty[level]]
             for head, own in graph.by_head(nodes):
@@ -111,6 +124,11 @@ class KeyByKey:
             state = self._evaluator.state._replace(relations={**self._relations, **staged})
             for clause in self._undefined.values():
                 look_for_error(self._evaluator.over(state), clause, self._limits)
+
+    def _in_levels(self, seeds: Mapping[str, Rows], *, shallow: bool) -> tuple[KeyGraph, list[Rows]]:
+        """The graph above `seeds` and its nodes, level by level."""
+        graph = KeyGraph(self._rules, self._relations, seeds, self._limits, shallow=shallow)
+        return graph, graph.in_levels(self._evaluator, self._clauses, shallow=shallow)
 
     def change(self, head: str) -> Change:
         """How the content of a head differs from the one it started from."""

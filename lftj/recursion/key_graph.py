@@ -30,6 +30,19 @@ from scantree.consolidate import runs_of
 Rows = npt.NDArray[np.int64]
 # Of a longer cycle only the keys at both ends are written out.
 SHOWN = 12
+# So many levels, of fewer keys than this on average, are deep data: a level takes about as long as computing so many
+# keys one by one.
+DEEP, THIN = 256, 64
+
+
+class DeepError(Exception):
+    """There are many levels of few nodes each."""
+
+
+def refuse_deep(levels: int, size: int) -> None:
+    """Raise `DeepError` if so many levels hold few nodes each, of `size` in all."""
+    if levels > DEEP and size < THIN * levels:
+        raise DeepError
 
 
 class Precedence:
@@ -49,12 +62,14 @@ class Precedence:
         found: Rows = self._above[np.repeat(self._starts[nodes] - before, lengths) + np.arange(int(lengths.sum()))]
         return found
 
-    def levels(self) -> tuple[list[Rows], list[int]]:
-        """(the nodes, level by level; the nodes around a cycle, if there is one)."""
+    def levels(self, *, shallow: bool = False) -> tuple[list[Rows], list[int]]:
+        """(the nodes, level by level; the nodes around a cycle, if there is one). `shallow`: as of `KeyGraph`."""
         waiting, found = np.bincount(self._above, minlength=self.size), []
         level = np.flatnonzero(waiting == 0)
         while len(level):
             found.append(level)
+            if shallow:
+                refuse_deep(len(found), self.size)
             above, done = np.unique(self.above(level), return_counts=True)
             waiting[above] -= done
             level = above[waiting[above] == 0]
@@ -76,18 +91,29 @@ class Precedence:
 class KeyGraph(Precedence):
     """The cone above `seeds`, keys int64[k, n] of heads: nodes by head, in order, and the edges between them.
 
-    A node's number is its place among the keys of its head, behind those of the heads before.
+    A node's number is its place among the keys of its head, behind those of the heads before. With `shallow`, raises
+    `DeepError` if it turns out to be deep.
     """
 
     def __init__(
-        self, rules: KeyRules, relations: Mapping[str, StoredRelation], seeds: Mapping[str, Rows], limits: Limits
+        self,
+        rules: KeyRules,
+        relations: Mapping[str, StoredRelation],
+        seeds: Mapping[str, Rows],
+        limits: Limits,
+        *,
+        shallow: bool,
     ) -> None:
         self._rules = rules
         self.keys: dict[str, Rows] = {}
         edges: dict[tuple[str, str], list[tuple[Rows, Rows]]] = {}
         frontier = {head: distinct([rows]) for head, rows in seeds.items() if rows.shape[1]}
+        levels = 0
         while frontier:
-            limits.look(sum(rows.shape[1] for rows in self.keys.values()))
+            levels, size = levels + 1, sum(rows.shape[1] for rows in self.keys.values())
+            limits.look(size)
+            if shallow:
+                refuse_deep(levels, size)
             found: dict[str, list[Rows]] = {}
             for head, keys in frontier.items():
                 self.keys[head] = distinct([self.keys[head], keys]) if head in self.keys else keys
@@ -130,9 +156,9 @@ class KeyGraph(Precedence):
         numbers: Rows = places + begin
         return numbers
 
-    def in_levels(self, evaluator: Evaluator, clauses: Sequence[Clause]) -> list[Rows]:
-        """The nodes, level by level. Raises `CycleError`, which names a cycle."""
-        found, around = self.levels()
+    def in_levels(self, evaluator: Evaluator, clauses: Sequence[Clause], *, shallow: bool) -> list[Rows]:
+        """The nodes, level by level. Raises `CycleError`, which names a cycle, and with `shallow` `DeepError`."""
+        found, around = self.levels(shallow=shallow)
         if around:
             raise self._cycle(evaluator, clauses, around)
         return found

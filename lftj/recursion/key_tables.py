@@ -1,4 +1,6 @@
-"""The rules of a component as tables for the kernel that follows small changes (lftj/join/key_walk.py).
+"""The rules of a component as tables for the kernel that goes from key to key (lftj/join/key_walk.py).
+
+It follows small changes, and goes along data of many levels of a few keys each, of which columns would be short.
 
 Not all rules fit: texts that are computed, sums of floats and means, alternatives in braces of which a binding counts
 once, comparisons of texts, and lookups in what is no head of them any more. Those are followed column by column
@@ -15,6 +17,7 @@ import numpy as np
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join import key_walk as cells
 from lftj.join.expression_vm import CELL
+from lftj.join.run import Limits
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Value, Var
 from lftj.language.functors import TEXT_TESTS
@@ -26,8 +29,10 @@ from lftj.values.codes import NUMBER_MAX, NUMBER_MIN
 from lftj.values.type_table import in_dictionary, is_nullable, storage_of, type_of
 from scantree.version import Rows, Version
 
-# Room for nodes to begin with, and the most: beyond, columns are quicker.
+# Room for nodes to begin with, and the most: beyond, columns are quicker, where the data are not deep.
 ROOM, MOST = 1 << 7, 1 << 15
+# The most room where they are, which is some 100 MB, and the nodes of a slice, which takes about 0.1 s.
+MOST_DEEP, SLICE = 1 << 19, 1 << 15
 # How an aggregate folds codes of a storage.
 FOLDS = {
     ("count", ""): cells.COUNT_OF,
@@ -218,11 +223,20 @@ class KeyTables:
     # -- running them -------------------------------------------------------------------------------------------------
 
     def follow(
-        self, relations: Mapping[str, StoredRelation], contents: Mapping[str, Version], seeds: Mapping[str, Rows]
+        self,
+        relations: Mapping[str, StoredRelation],
+        contents: Mapping[str, Version],
+        seeds: Mapping[str, Rows],
+        limits: Limits,
+        *,
+        deep: bool,
     ) -> tuple[dict[str, KeyChange], int] | None:
-        """(what changes, the keys computed) from `seeds` upwards; None if that is too much, or to be done otherwise."""
-        rows = self._seeds(seeds)
-        if len(rows) > MOST >> 2:
+        """(what changes, the keys computed) from `seeds` upwards; None if that is too much, or to be done otherwise.
+
+        `deep`: the data are.
+        """
+        rows, most = self._seeds(seeds), MOST_DEEP if deep else MOST
+        if len(rows) > (most if deep else most >> 2):
             return None
         versions = np.zeros((len(self._versions), 5), np.int64)
         held = []
@@ -243,13 +257,13 @@ class KeyTables:
             shape = version.store.shape
             versions[v] = version.root, shape.keys, shape.cols, shape.page_bits, shape.dir_bits
         room = ROOM
-        while room <= MOST:
+        while room < len(rows):
+            room *= 4
+        while room <= most:
             nodes = np.zeros((room, cells.NODE + self._keys), np.int64)
-            state = np.zeros(4, np.int64)
-            status = cells.walk_keys(
-                self._evaluator.arena.space.mem,
-                versions,
-                heads,
+            state = np.zeros(cells.VALUE_AT + 1, np.int64)
+            state[cells.SLICE] = SLICE
+            arrays = (
                 *self._table[1:],
                 self._conditions,
                 self._all_code,
@@ -264,6 +278,9 @@ class KeyTables:
                 np.empty((3, self._keys), np.int64),
                 state,
             )
+            mem = self._evaluator.arena.space.mem
+            while (status := cells.walk_keys(mem, versions, heads, *arrays)) == cells.PART:
+                limits.look(int(state[cells.COMPUTED]))
             if status == cells.DONE:
                 found = self._changed(nodes[: state[cells.NODES]])
                 return None if found is None else (found, int(state[cells.COMPUTED]))
