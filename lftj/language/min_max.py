@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.clause import Clause
+from lftj.language.clause import INTERNAL, Clause, owner
 from lftj.language.cycles import shown
 from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
@@ -72,7 +72,7 @@ def refuse_mixed(
     kinds: dict[str, dict[str, Span]] = {}
     places: dict[str, Span] = {}
     clauses = [(known.head, known.best, known.span) for known in before]
-    clauses += [(clause.head.name, clause.best, clause.head.span) for clause in typed]
+    clauses += [(clause.head.name, clause.best, _place(clause)) for clause in typed]
     for name, op, span in clauses:
         places.setdefault(name, span)
         if op:
@@ -86,15 +86,16 @@ def refuse_mixed(
             others.append(component)
             continue
         word = AGGREGATES[next(iter(ops))].extreme
-        for name in component:
+        # What a rule was taken apart into comes last: of that the program knows no names.
+        for name in sorted(component, key=lambda name: name.startswith(INTERNAL)):
             if name not in kinds:
                 around = cycle((name, *(member for member in component if member != name)), reads)
-                findings.unsupported(
-                    f"`{name}` within a recursive {word} ({shown(around)})",
-                    places[name],
-                    remedy=f"put what derives `{name}` into the braces, give it a value per key by "
-                    f"`{next(iter(ops))}` too, or derive it outside of the recursion",
-                )
+                what, remedy = f"`{name}`", f"put what derives `{name}` into the braces, give it a value per key by "
+                remedy += f"`{next(iter(ops))}` too, or derive it outside of the recursion"
+                if name.startswith(INTERNAL):
+                    what = f"an aggregate of `{owner(name)}` whose groups come from rows"
+                    remedy = "derive the aggregate outside of the recursion, in a relation with a row for each group"
+                findings.unsupported(f"{what} within a recursive {word} ({shown(around)})", places[name], remedy=remedy)
                 break
         if len(ops) > 1:
             around = cycle(component, reads)
@@ -104,3 +105,9 @@ def refuse_mixed(
                 remedy="derive one of them outside of the recursion, or turn its values round (`-d`)",
             )
     return others
+
+
+def _place(clause: TypedClause) -> Span:
+    """Where a clause is in the program: of what a rule was taken apart into, its first atom."""
+    atoms = clause.body.atoms if clause.head.name.startswith(INTERNAL) else ()
+    return atoms[0].span if atoms else clause.head.span
