@@ -239,7 +239,9 @@ class _Component:
             found = cases
         return found
 
-    def _columns(self, atom: BodyAtom) -> list[str]:
+    def _columns(self, atom: BodyAtom) -> Sequence[str]:
+        if (schema := self.schemas.get(atom.predicate)) is not None:
+            return schema.types
         return [type_ or NUMBER for type_ in self._parts.names.relations[atom.predicate].types]
 
     def _meeting_null(self, clause: Clause, atom: BodyAtom) -> list[Var] | None:
@@ -308,7 +310,7 @@ class _Component:
                 name,
                 columns,
                 atoms,
-                (*pushed, *equal),
+                (*self._without_null(clause, atoms, every.values()), *pushed, *equal),
                 clause.span,
                 clause.text,
                 clause.rule,
@@ -333,6 +335,16 @@ class _Component:
                 )
             )
         return made
+
+    def _without_null(self, clause: Clause, atoms: Sequence[BodyAtom], bound: Iterable[Var]) -> list[Compare]:
+        """That variables are not null which something else of the clause keeps from it than the atoms of its rows."""
+        may_be: dict[str, bool] = {}
+        for atom in atoms:
+            for arg, type_ in zip(atom.args, self._columns(atom), strict=True):
+                if isinstance(arg, Var):
+                    may_be[arg.name] = may_be.get(arg.name, True) and is_nullable(type_)
+        found = [not_null(v) for v in bound if may_be.get(v.name, False) and not is_nullable(v.type)]
+        return [condition for condition in found if condition not in clause.compares]
 
     def _counted(
         self, clause: Clause, atom: BodyAtom, bodies: Sequence[_Rows], none: tuple[BodyAtom, ...]

@@ -16,6 +16,7 @@ from hypothesis import given
 import lftj
 from tests.conftest import JIT, examples
 from tests.engine import programs
+from tests.plain.evaluate import evaluate, parse
 
 BILL = """
     .decl own(p:number) -> c:TYPE
@@ -104,3 +105,28 @@ def test_the_end_of_a_plan_is_followed() -> None:
 def hours(rows: Any) -> dict[Any, Any]:
     """Rows (task, time) without the zone."""
     return {t: time.replace(tzinfo=None) for t, time in rows}
+
+
+@pytest.mark.filterwarnings("ignore:.*occurs only once")
+@pytest.mark.parametrize("type", ["number", "symbol"])
+def test_what_a_value_keeps_from_null_is_not_null_in_the_rows(type: str) -> None:
+    """Of a variable that only `t[y]` keeps from null the rows held null, of which a text was computed: a crash."""
+    a, b, c = "abc" if type == "symbol" else (1, 2, 3)
+    rules = f"""
+        .decl e(x:{type}, y:{type}?)
+        .decl w(x:{type}) -> y:{type}?
+        .decl t(x:{type}) -> y:{type}
+        t[x] = x :- w[x] = v, n = min (max(u, x)) : {{ x < y, t[y] = u, !w(x, u), e(y, x) }}.
+        t[x] = x :- e(x, y), is_null(y).
+    """
+    db = lftj.Database(rules)
+    facts: dict[str, list[tuple[Any, ...]]] = {
+        "e": [(b, a), (c, a), (c, b), (c, None)],
+        "w": [(a, None), (b, c)],
+    }
+    for name, rows in facts.items():
+        for row in rows:
+            with db.transaction() as tx:
+                tx.insert(name, [row])
+    assert set(db["t"]) == evaluate(parse(rules), {name: set(rows) for name, rows in facts.items()})["t"]
+    assert set(db["t"]) == {(a, a), (c, c)}
