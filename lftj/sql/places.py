@@ -21,7 +21,7 @@ _UNSUPPORTED = "not supported yet: "
 
 
 def as_duckdb(node: exp.Expr) -> str:
-    """An expression as DuckDB writes it, for messages: a column that stands for another expression is that one there.
+    """An expression as DuckDB writes it, for messages: what stands for another expression is that one there.
 
     Of what DuckDB cannot write nothing is logged, as sqlglot would.
     """
@@ -32,10 +32,10 @@ def as_duckdb(node: exp.Expr) -> str:
     return node.transform(meant).sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
 
 
-def standing_for(other: exp.Expr, column: exp.Column) -> exp.Column:
-    """A column that is made, at the place of the expression that it stands for, which messages name instead."""
-    column.meta[_MEANT] = lambda: as_duckdb(other)  # few are shown; and a copy of the column has the same function
-    return in_place_of(other, column)
+def standing_for(other: exp.Expr, node: Node) -> Node:
+    """A node that is made, at the place of the expression that it stands for, which messages name instead."""
+    node.meta[_MEANT] = lambda: as_duckdb(other)  # few are shown; and a copy of the node has the same function
+    return in_place_of(other, node)
 
 
 def nowhere(node: Node) -> Node:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from lftj.sql.ordering import position_of
-from lftj.sql.places import SqlText
+from lftj.sql.places import SqlText, standing_for
 from lftj.sql.stars import star_of
 from lftj.sql.window_checks import check_based
 
@@ -295,4 +295,6 @@ def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
         low=exp.Literal.number(1),
         high=_over(node, exp.Count(this=exp.Star()), ordered=False),
     )
-    return _case(there, _over(node, plain), default.copy())
+    made = _case(there, _over(node, plain), default.copy())
+    standing_for(node, made.this)
+    return made
