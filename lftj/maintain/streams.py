@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lftj.language.clause import Clause, Term, Value, Var
+from lftj.language.clause import INTERNAL, Clause, Term, Value, Var
 from lftj.program.aliases import alias_of
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
@@ -62,6 +62,22 @@ class Streams:
             if self.of(read, by_head, relations) is None:
                 return read
         return ""
+
+    def known_below(
+        self, name: str, by_head: Mapping[str, Sequence[Clause]], relations: Mapping[str, StoredRelation]
+    ) -> list[str]:
+        """The heads that follow the events, of those that the rules of `name` read, themselves or by their parts."""
+        found, seen, frontier = [], {name}, [name]
+        while frontier:
+            for read in _reads(frontier.pop(0), by_head):
+                if read in seen or not by_head.get(read):
+                    continue
+                seen.add(read)
+                if self.of(read, by_head, relations) is None:
+                    frontier += [read] if read.startswith(INTERNAL) else []
+                elif not self._is_still(read, by_head):  # whatever it is, one that nothing has changed is known
+                    found.append(read)
+        return found
 
     def _is_still(self, name: str, by_head: Mapping[str, Sequence[Clause]]) -> bool:
         """Whether no event has changed what a relation without a log is derived from, be it for a moment."""

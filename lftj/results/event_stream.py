@@ -167,6 +167,8 @@ def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
                 below = streams.unknown(below, by_head, relations)
             if withheld := next(filter(None, (_withheld(commit, part) for part in parts)), ""):
                 why, below, remedy = withheld, "", without
+            elif known := streams.known_below(name, by_head, relations):
+                remedy = f"watch {' or '.join(f'`{part}`' for part in known)}, which it is derived from"
         if below:
             why = f"it reads `{below}`, which triggers do not keep and which changes at no known event"
             remedy = "watch a count, sum or mean over relations without rules, or over heads that triggers keep"

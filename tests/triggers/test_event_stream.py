@@ -297,6 +297,27 @@ def test_what_is_refused_changes_nothing(events: Any, watch: Any, error: type[Ex
     assert sorted(db["rev"]) == [(1, 25), (2, 30)]
 
 
+def test_a_refused_watch_names_the_sums_that_can_be_watched() -> None:
+    """It advised `maintain=`, also where that was given and no sum was the head itself."""
+    db = made()
+    with pytest.raises(DataError) as told:
+        db.apply([("o", "+1", [(1, 2, 3)]), ("l", "+1", [(1, 1, 1, "a")])], watch=["high"])
+    assert told.value.remedy == "watch `rev` or `cnt`, which it is derived from"
+
+
+def test_a_refused_watch_of_a_view_names_its_sums() -> None:
+    pytest.importorskip("sqlglot")
+    db = lftj.Database()
+    db.sql("create table t (a int not null, b int)")
+    db.sql("create view v as select a, sum(b) as s from t group by a having count(*) > 1", maintain={"v": "triggers"})
+    with pytest.raises(DataError) as told:
+        db.apply([("t", "+1", [(1, 2), (1, 3)])], watch=["v"])
+    assert told.value.remedy == "watch `@v.sum3` or `@v.sum1`, which it is derived from"
+    done = db.apply([("t", "+1", [(1, 2), (1, 3)])], watch=["@v.sum3", "@v.sum1"])
+    assert [line["change"] for line in done.logs["@v.sum1"].to_pylist()] == [1, -1, 1]
+    assert done.logs["@v.sum3"].num_rows == 3
+
+
 def test_a_division_by_zero_in_the_middle_changes_nothing() -> None:
     db = lftj.Database()
     db.rules(
