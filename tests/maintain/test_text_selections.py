@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 
 import lftj
+from lftj.errors import EvaluationError
 from tests.conftest import JIT, examples
 from tests.engine import programs
 
@@ -136,3 +137,54 @@ def test_an_atom_with_a_computed_key_has_none(maintain: str) -> None:
     with db.transaction() as tx:
         tx.erase("e", [(2,)])
     assert set(db["p"]) == {("a", 2)}
+
+
+GUARDED = {
+    "another atom": "h[k] = count : { t(k, s, _, _), l(s), to_number(s) > 0 }.",
+    "an atom that does not hold": "h[k] = count : { t(k, s, _, _), !m(s), to_number(s) > 0 }.",
+    "another key": "h[k] = count : { t(k, s, _, _), l(u), s = u, to_number(s) > 0 }.",
+    "nothing that holds": "h[k] = count : { t(k, s, _, _), !(m(u), u = s), to_number(s) > 0 }.",
+    "beside a test of texts": 'h[k] = count : { t(k, s, x, _), l(s), !contains("z", s), 1 / x > 0 }.',
+    "one atom": 'h[k] = count : { t(k, s, _, _), s != "x", to_number(s) > 0 }.',
+}
+
+
+@pytest.mark.parametrize("maintain", ["auto", "triggers", "delta", "trace", "recompute"])
+@pytest.mark.parametrize("rule", GUARDED.values(), ids=GUARDED)
+def test_a_row_that_the_rest_leaves_out_is_not_in_error(rule: str, maintain: str) -> None:
+    """Its text was read as a number by what selects rows of its atom alone, which knew nothing of the rest."""
+    db = lftj.Database(".decl t(k:number, s:symbol, x:number, y:number)\n.decl l(s:symbol)\n.decl m(s:symbol)")
+    db.rules(rule, maintain={"h": maintain})
+    db.load("l", [("1",), ("2",)])
+    db.load("m", [("x",)])
+    db.load("t", [(1, "1", 1, 0), (2, "x", 0, 0)])
+    assert set(db["h"]) == {(1, 1)}
+    for row in [(3, "x", 0, 0), (1, "2", 1, 0), (3, "2", 1, 0)]:
+        with db.transaction() as tx:
+            tx.insert("t", [row])
+    assert set(db["h"]) == {(1, 2), (3, 1)}
+    if "l(s)" in rule and "to_number" in rule:
+        with pytest.raises(EvaluationError, match="to_number"), db.transaction() as tx:
+            tx.insert("l", [("x",)])
+    assert set(db["h"]) == {(1, 2), (3, 1)}
+
+
+def test_only_conditions_that_have_a_value_select() -> None:
+    rules = """
+    .decl t(k:number, s:symbol, x:number, y:number)
+    .decl l(k:number)
+    long[k] = count : { t(k, s, x, _), l(k), strlen(s) + 1 > 3, 1 / x > 0 }.
+    read[k] = count : { t(k, s, _, _), l(k), to_number(s) > 0 }.
+    """
+    clauses = {str(clause) for clause in lftj.Database(rules)._state.strata.clauses}
+    assert "@long.1.met(k, s, x) :- t(k, s, x, _), strlen(s) + 1 > 3." in clauses
+    assert not any("@read.1.met" in clause for clause in clauses)
+
+
+def test_a_cast_of_texts_that_a_list_leaves_in() -> None:
+    pytest.importorskip("sqlglot")
+    db = lftj.Database()
+    db.sql("create table field (item int, name text, value text)")
+    db.sql("create view age as select value from field where name in ('age', 'years') and cast(value as int) > 17")
+    db.sql("insert into field values (1, 'age', '42'), (2, 'years', '7'), (1, 'town', 'Ulm'), (2, null, 'x')")
+    assert list(db["age"]) == [("42", 1)]
