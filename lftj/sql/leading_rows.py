@@ -70,7 +70,8 @@ def _copied(clause: Clause, fresh: Collection[str]) -> tuple[int, ...] | None:
 
 def leading_rows(evaluator: Evaluator, rule: RowsOfRule, view: View, limits: Limits) -> Codes | None:
     """The rows of the view int64[arity, n] that may be among the first, in key order; None if all are to be made."""
-    clause, size = rule.clause, view.offset + (view.limit or 0)
+    assert view.limit is not None
+    clause, size = rule.clause, view.offset + view.limit
     rows = max((len(evaluator.relations[name]) for name in clause.reads), default=0)
     if not 0 < FEW_TIMES * size < rows:
         return None

@@ -77,7 +77,8 @@ class _TranslatedQuery(NamedTuple):
     `own`: the state of its rules alone, with the relations that they derive and the facts of these · `heads`: the
     derived ones · `strata`, `names`: the rules of the program and the names of its relations, without those · `reads`:
     what it reads of the program, with the columns that these relations had · `parameters`: by name · `walks`: of rules
-    of one head over the program, if the query is no more · `rule`: the one that its rows come from, if there is one.
+    of one head over the program, if the query is no more · `rule`: the one that its first rows come from, if there is
+    one and it has a limit.
     """
 
     view: View
@@ -254,7 +255,7 @@ class Question:
             reads,
             parameters,
             tuple(KeptWalk(clause, None) for clause in clauses) if _is_plain(view, clauses, fresh) else (),
-            rule_of_rows(view, after.strata.of, fresh),
+            None if view.limit is None else rule_of_rows(view, after.strata.of, fresh),
         )
 
 

@@ -50,7 +50,8 @@ def query(rng: Random) -> str:
     ordered = rng.sample(shown if distinct else columns, rng.choice([0, 1, 1, min(2, len(shown))]))
     by = [f"{c} {rng.choice(['', 'desc'])} {rng.choice(['', 'nulls first', 'nulls last'])}" for c in ordered]
     order = f" order by {', '.join(by)}" if by else ""
-    end = f" limit {rng.choice([1, 2, 3, 5])}" + (f" offset {rng.randint(0, 3)}" if rng.random() < 0.4 else "")
+    end = f" limit {rng.choice([0, 1, 2, 3, 5])}" if rng.random() < 0.9 else ""
+    end += f" offset {rng.randint(0, 3)}" if rng.random() < 0.4 else ""
     tables = "t, u" if joined else "t"
     return f"select {'distinct ' if distinct else ''}{', '.join(shown)} from {tables}{where}{order}{end}"
 
