@@ -245,7 +245,6 @@ class Stream:
         Columns that `fill` does not name are null, if they admit it.
         """
         joined = self.join(other, on)
-        joined._check_fill(fill, [name for name in joined.columns if name not in self.columns])
         return joined + self._filled(self.antijoin(other, on), joined, {}, fill)
 
     def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object] | None = None) -> Stream:
@@ -256,8 +255,6 @@ class Stream:
         """
         joined = self.join(other, on)
         left, right = self._keys(other, on)
-        keys = {self._node.columns[i].name for i in left}
-        joined._check_fill(fill, [name for name in joined.columns if name not in keys])
         # A row of the other stream has its keys in columns of this one, which then admit what those do.
         columns = list(joined._node.columns)
         for i, j in zip(left, right, strict=True):
@@ -270,26 +267,13 @@ class Stream:
             joined + self._filled(self.antijoin(other, on), joined, {}, fill) + self._filled(alone, joined, names, fill)
         )
 
-    def _check_fill(self, fill: Mapping[str, object] | None, missing: Sequence[str]) -> None:
-        """`fill` has to name columns of this stream that rows without a match lack."""
-        if fill is None:
-            return
-        mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
-        self._places(list(fill))
-        for name in fill:
-            if name not in missing:
-                others = ", ".join(f"`{other}`" for other in missing)
-                raise DataError(
-                    f"`fill` names `{name}`, which no row lacks",
-                    why="each row without a match has a value there",
-                    remedy=f"name what may be missing: {others}" if others else "leave it out",
-                )
-
     def _filled(
         self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object] | None
     ) -> Stream:
         """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
         fill = {} if fill is None else fill
+        mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
+        like._places(list(fill))
         known = rows.columns
         terms: list[Term] = []
         conditions: list[Compare] = []

@@ -216,22 +216,6 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: bid.left_join(item, on="item", fill={"names": "", "name": ""}),
         ("the stream has no column 'names'\n  why: its columns are item, price, name\n  do: did you mean `name`?"),
     ),
-    "a fill of what no row lacks": (
-        lambda c, bid, item: bid.left_join(item, on="item", fill={"price": 0, "name": ""}),
-        (
-            "`fill` names `price`, which no row lacks\n"
-            "  why: each row without a match has a value there\n"
-            "  do: name what may be missing: `name`"
-        ),
-    ),
-    "a fill of a key": (
-        lambda c, bid, item: bid.full_join(item, on="item", fill={"item": "", "price": 0, "name": ""}),
-        (
-            "`fill` names `item`, which no row lacks\n"
-            "  why: each row without a match has a value there\n"
-            "  do: name what may be missing: `price`, `name`"
-        ),
-    ),
     "a fill of another type": (
         lambda c, bid, item: bid.left_join(item, on="item", fill={"name": 5}),
         ("5 cannot stand in column `name`\n  why: it is an int, not a symbol\n  do: give a value of type symbol"),
