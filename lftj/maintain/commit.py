@@ -157,7 +157,12 @@ class Commit:
             before = self._refreshed(strata, concerned)
         self.state = self._with_facts(before, strata, concerned, facts, changed)
         if derived:
-            step = Step(before, self.state, self._evaluating(derived), self.changes, self._new_heads, self._kept)
+            rows, evaluator = 0, self._evaluator
+            for change in self.changes.values():
+                rows += len(change.kinds)
+            if self._new_heads or rows >= BULK_ROWS:
+                evaluator = self._evaluating(derived, loaded=rows >= BULK_ROWS)
+            step = Step(before, self.state, evaluator, self.changes, self._new_heads, self._kept)
             step.fact_changes, step.streams = changed, self._streams
             for heads in derived:
                 self._follow(step, heads, facts)
@@ -314,11 +319,9 @@ class Commit:
             info.types,
         )
 
-    def _evaluating(self, derived: Sequence[Heads]) -> Evaluator:
+    def _evaluating(self, derived: Sequence[Heads], *, loaded: bool) -> Evaluator:
         """The evaluator, with what is evaluated whatever is kept: heads that are new, and all of them after a load."""
-        new, loaded = self._new_heads, sum(len(change.kinds) for change in self.changes.values()) >= BULK_ROWS
-        if not new and not loaded:
-            return self._evaluator
+        new = self._new_heads
         together = OnePass(c for heads in derived if loaded or heads.name in new for c in heads.clauses)
         return replace(self._evaluator, one_pass=together)
 
