@@ -19,6 +19,7 @@ import lftj
 from lftj.errors import EvaluationError
 from lftj.evaluate import by_columns, one_pass
 from lftj.join import dense_groups
+from lftj.maintain import commit, step
 from tests.aggregates.test_by_columns import CONDITIONS, DECLARED, DEFINED, OPERANDS, VALUES, accepted, answers
 from tests.conftest import examples
 from tests.engine.programs import seeds
@@ -143,6 +144,21 @@ def test_a_table_is_read_once_for_all_aggregates_of_a_group_by() -> None:
         tx.insert("sale", [{**row, "qty": 4} for row in rows[:30]])
     rows = [{**row, "qty": 4} if i < 30 else row for i, row in enumerate(rows)]
     assert sorted(db["report"]) == report(rows)
+
+
+def test_a_load_within_a_transaction_is_read_once_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "BULK_ROWS", 500)
+    monkeypatch.setattr(step, "BULK_ROWS", 500)
+    db = lftj.Database._sized(columns_from=0)
+    db.sql(REPORT)
+    rows = sales(1000)
+    db.load("sale", rows[:20])
+    assert sorted(db["report"]) == report(rows[:20])
+    with db.transaction() as tx:
+        tx.insert("sale", rows[20:])
+    assert sorted(db["report"]) == report(rows)
+    read = [done.counters.steps for done in db._state.evaluations.values() if done.counters and "sale" in done.instead]
+    assert sorted(read) == [0] * 5 + [len(rows)]
 
 
 def test_an_aggregate_without_a_value_does_not_hide_the_others() -> None:
