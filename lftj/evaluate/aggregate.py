@@ -32,7 +32,7 @@ from lftj.evaluate.accumulators import (
     folding_of,
     none_without_result,
 )
-from lftj.evaluate.by_columns import asked_reading, read_rows
+from lftj.evaluate.by_columns import rows_by_columns
 from lftj.evaluate.factorised import sums_by_blocks
 from lftj.evaluate.group_scan import GroupScan, folded_content, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
@@ -117,11 +117,8 @@ def _by_columns(
         found = one_pass.found(clause) or one_pass.summed(evaluator, clause, limits)
         if found is not None:
             return found
-    reading = asked_reading(evaluator, clause)
-    if reading is None:
-        return None
     gathering = Gathering(folding)
-    evaluation = read_rows(evaluator, clause, reading, limits, gathering.add)
+    evaluation = rows_by_columns(evaluator, clause, limits, gathering.add)
     return None if evaluation is None else (gathering.sums(), evaluation)
 
 
