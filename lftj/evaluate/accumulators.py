@@ -227,8 +227,8 @@ def _numbered_sums(folding: Folding, numbered: NumberedGroups, weights: Ints, op
 def sums_by_number(
     folding: Folding, groups: Ints, numbered: NumberedGroups, operand: Ints | None, kept: npt.NDArray[np.bool_]
 ) -> Sums:
-    """The sums of the bindings that are `kept` bool[m], of `groups` int64[k, m] that are numbered."""
-    if folding.storage == "float" or len(kept) >= MOST:
+    """The sums of the bindings that are `kept` bool[m], m < `MOST`, of `groups` int64[k, m] that are numbered."""
+    if folding.storage == "float":
         rows = np.compress(kept, groups if operand is None else np.vstack([groups, operand]), axis=1)
         return sums_of(folding, rows, np.ones(rows.shape[1], np.int64))
     if not kept.all():

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-# Words of rows that wait to be summed.
+# Words of rows that wait to be summed, with one for the number of the group.
 ROOM = 1 << 22
 
 
@@ -62,7 +62,6 @@ class SharedAggregate(NamedTuple):
     clause: Clause
     atoms: tuple[BodyAtom, ...]
     groups: tuple[Term, ...]
-    conditions: tuple[Compare, ...]
     fold: FoldedTerm
 
     @classmethod
@@ -87,13 +86,13 @@ class SharedAggregate(NamedTuple):
             return replaced(replaced(term, defined), placed)
 
         atoms = tuple(replace(atom, args=tuple(map(plain, atom.args))) for atom in clause.atoms)
-        compares = [replace(c, left=written_out(c.left), right=written_out(c.right)) for c in conditions]
+        compares = frozenset(replace(c, left=written_out(c.left), right=written_out(c.right)) for c in conditions)
         head = [written_out(term) for term in clause.head_args]
         folding = folding_of(clause)
         groups, operand = tuple(head[: folding.groups]), head[folding.groups] if folding.operand else None
         unread = frozenset(map(written_out, defined.values())) - {*groups, operand}
         folding = folding._replace(op="sum" if folding.operand else "count")  # a mean folds what a sum does
-        return cls(clause, atoms, groups, tuple(compares), FoldedTerm(folding, operand, frozenset(compares), unread))
+        return cls(clause, atoms, groups, FoldedTerm(folding, operand, compares, unread))
 
 
 class Found(NamedTuple):
@@ -112,7 +111,8 @@ class OnePass:
     def __init__(self, clauses: Iterable[Clause]) -> None:
         accumulate = [c for c in clauses if c.aggregate is not None and accumulated(c.aggregate.op)]
         self._clauses = {clause.head: clause for clause in accumulate if not clause.acyclic}
-        self._waiting: dict[str, SharedAggregate] | None = None
+        # Those that no pass was made for.
+        self._waiting: dict[str, list[SharedAggregate]] | None = None
         self._found: dict[str, Found] = {}
 
     def found(self, clause: Clause) -> Found | None:
@@ -124,28 +124,32 @@ class OnePass:
         if len(self._clauses) < 2 or likely_reading(evaluator, clause) is None:
             return None
         if self._waiting is None:
-            relations, waiting = evaluator.relations, self._clauses.values()
-            self._waiting = {one.head: SharedAggregate.of(one, relations) for one in waiting}
-        own = self._waiting.pop(clause.head, None)
-        if own is None:
-            return None
-        alike = [one for one in self._waiting.values() if (one.atoms, one.groups) == (own.atoms, own.groups)]
+            self._waiting = self._by_body(evaluator)
+        alike = self._waiting.get(clause.head, [])
         for one in alike:
             del self._waiting[one.clause.head]
-        read = [own, *(one for one in alike if likely_reading(evaluator, one.clause) is not None)]
+        read = [one for one in alike if one.clause is clause or likely_reading(evaluator, one.clause) is not None]
         if len(read) > 1:
-            self._found |= _summed(evaluator, read, limits)
+            self._found |= _summed(evaluator, clause, read, limits)
         return self.found(clause)
 
+    def _by_body(self, evaluator: Evaluator) -> dict[str, list[SharedAggregate]]:
+        """By each head, the aggregates over its body, itself among them."""
+        bodies: dict[tuple[object, ...], list[SharedAggregate]] = {}
+        for clause in self._clauses.values():
+            one = SharedAggregate.of(clause, evaluator.relations)
+            bodies.setdefault((one.atoms, one.groups), []).append(one)
+        return {one.clause.head: alike for alike in bodies.values() for one in alike}
 
-def _summed(evaluator: Evaluator, alike: Sequence[SharedAggregate], limits: Limits) -> dict[str, Found]:
-    """What one pass finds, by head; nothing if they are to be evaluated apart."""
+
+def _summed(evaluator: Evaluator, asked: Clause, alike: Sequence[SharedAggregate], limits: Limits) -> dict[str, Found]:
+    """What one pass finds, by head, when `asked` is to be evaluated; nothing if they are to be evaluated apart."""
     began, cpu = time.perf_counter(), time.thread_time_ns()
     first = alike[0]
     common = frozenset.intersection(*(one.fold.conditions for one in alike))
     gathering = SumsByFold(evaluator, first.groups, common, dict.fromkeys(one.fold for one in alike))
-    head_args, compares = (*first.groups, *gathering.read), tuple(c for c in first.conditions if c in common)
-    clause = replace(first.clause, head_args=head_args, atoms=first.atoms, compares=compares)
+    head_args = (*first.groups, *gathering.read)
+    clause = replace(first.clause, head_args=head_args, atoms=first.atoms, compares=tuple(sorted(common, key=str)))
     reading = reading_of(clause, evaluator.relations)
     if reading is None:
         return {}
@@ -165,7 +169,7 @@ def _summed(evaluator: Evaluator, alike: Sequence[SharedAggregate], limits: Limi
             one.clause, None, Counters(), instead=f"{done.instead}, once for {len(alike)} aggregates"
         )
         evaluation.elsewhere = took - sum(gathering.cpu[fold] for fold in gathering.cpu if fold != one.fold)
-        if one is first:
+        if one.clause is asked:
             evaluation.counters, evaluation.seconds = done.counters, seconds
             evaluation.elsewhere -= took
         found[one.clause.head] = Found(sums[one.fold], evaluation)
@@ -196,7 +200,7 @@ class SumsByFold:
         """More rows int64[groups + read, n]."""
         self._waiting.append(rows)
         most = max(ROOM, *(found.groups.size for found in self._sums.values()), 0)
-        if sum(part.size for part in self._waiting) >= most:
+        if sum(part.shape[1] for part in self._waiting) * (len(rows) + 1) >= most:
             self._add_up()
 
     def sums(self) -> dict[FoldedTerm, Sums] | None:

@@ -12,12 +12,15 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError
 from lftj.evaluate import by_columns, one_pass
+from lftj.evaluate.accumulators import Folding
+from lftj.evaluate.one_pass import FoldedTerm, SumsByFold
 from lftj.join import dense_groups
 from lftj.maintain import commit, step
 from tests.aggregates.test_by_columns import CONDITIONS, DECLARED, DEFINED, OPERANDS, VALUES, accepted, answers
@@ -144,6 +147,20 @@ def test_a_table_is_read_once_for_all_aggregates_of_a_group_by() -> None:
         tx.insert("sale", [{**row, "qty": 4} for row in rows[:30]])
     rows = [{**row, "qty": 4} if i < 30 else row for i, row in enumerate(rows)]
     assert sorted(db["report"]) == report(rows)
+
+
+def test_rows_of_which_nothing_is_read_do_not_pile_up() -> None:
+    """Two counts of one body have no column between them: all rows of a table waited to be counted at once."""
+    db = lftj.Database()
+    rows = SumsByFold(
+        db._evaluator, [], frozenset(), [FoldedTerm(Folding("count", 0, ""), None, frozenset(), frozenset())]
+    )
+    for _ in range(5):
+        rows.add(np.empty((0, one_pass.ROOM // 2), np.int64))
+        assert sum(part.shape[1] for part in rows._waiting) < one_pass.ROOM
+    found = rows.sums()
+    assert found is not None
+    assert [sums.values.tolist() for sums in found.values()] == [[[5 * (one_pass.ROOM // 2)]]]
 
 
 def test_a_load_within_a_transaction_is_read_once_too(monkeypatch: pytest.MonkeyPatch) -> None:
