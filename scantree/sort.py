@@ -1,7 +1,7 @@
 """Sorting rows: columns in any order become distinct rows in key order.
 
 All key columns of a row are packed into one uint64 wherever their ranges allow, and that array is sorted by its digits
-(radix_sort.py), which takes a tenth of `numpy.lexsort`; of wider rows the first columns are, as many as fit, and the
+(radix_sort.py), which takes a tenth of `numpy.lexsort`; of wider rows the first bits are, as many as fit, and the
 rows that those leave alike are sorted by the others (60,000 rows of 16 columns: 0.8 ms, by lexsort 70). Columns already
 in order (files often are) are recognised in one pass and not sorted. Packing and unpacking are one pass each: done
 column by column in numpy they take many times as long as the sort between them.
@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,8 @@ FEW = 256
 # Words that a thread keeps at most: 8 MB. More of them are in the way where memory is short, and save no time (closure
 # of wiki-Vote: 40.2 bytes a row at the peak with 32 MB, 37.6 with these).
 KEPT = 1 << 20
+# Bits for each of the places of rows: of twice as many mostly no two rows are alike.
+ENOUGH = 2
 _kept = threading.local()
 
 
@@ -166,6 +169,17 @@ def pack_column(column, at, low, shift, packed):
 
 
 @kernel
+def _pack_slice(column, low, skipped, bits, shift, packed):
+    """Add some `bits` of the values of `column` int64[n], counted from `low`, to `packed` uint64[n] above `shift`.
+
+    They are those above the lowest `skipped` bits.
+    """
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
+    for i in range(np.uint64(len(packed))):
+        packed[i] |= ((np.uint64(column[i] - low) >> np.uint64(skipped)) & mask) << np.uint64(shift)
+
+
+@kernel
 def _pack(columns, order, low, bits, packed):
     """Rows of `columns` int64[k, n] as `packed` uint64[n]: each value takes `bits` of its column, counted from `low`.
 
@@ -277,21 +291,32 @@ def _unpacked(packed: Packed, low: Column, bits: Column) -> Rows:
     return rows
 
 
-def _packed_order(columns: Rows, by: Column, low: Column, bits: Column) -> tuple[Column, npt.NDArray[np.bool_]]:
-    """(the order int64[n] of rows `columns` int64[k, n], n > 0, by columns `by`, whether each is like the one before).
+class _Slice(NamedTuple):
+    """Some bits of the values of a column, counted from `low`: `bits` of them above the lowest `skipped`."""
 
-    The latter bool[n + 1]. A key, of `bits` in each column, counted from `low`, and the place of a row fit into 64 bits
-    together. Equal ones keep the order they are given in.
+    column: int
+    low: int
+    skipped: int
+    bits: int
+
+
+def _packed_order(columns: Rows, slices: Sequence[_Slice]) -> tuple[Column, npt.NDArray[np.bool_]]:
+    """(the order int64[n] of rows `columns` int64[k, n], n > 0, by `slices`, whether each is like the one before).
+
+    The latter bool[n + 1]. All bits of the slices and the place of a row fit into 64 bits together. Equal ones keep the
+    order they are given in.
     """
     n = columns.shape[1]
     # Each has its place in the lowest bits: sorting them is several times faster than an argsort.
-    place = (n - 1).bit_length()
+    place = shift = (n - 1).bit_length()
     packed = words_for(n)
+    packed[:] = np.arange(n, dtype=np.uint64)
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
-        _pack(columns, by, low, bits, packed)
-    packed <<= np.uint64(place)
-    packed |= np.arange(n, dtype=np.uint64)
-    sort_words(packed, place + int(bits.sum()), rising=place)
+        for one in reversed(slices):
+            if one.bits:
+                _pack_slice(columns[one.column], *one[1:], shift, packed)
+                shift += one.bits
+    sort_words(packed, shift, rising=place)
     alike = np.zeros(n + 1, np.bool_)
     _alike(packed, place, alike)
     packed &= np.uint64((1 << place) - 1)
@@ -302,49 +327,55 @@ def sorting(keys: Rows, by: Sequence[int] = ()) -> tuple[Column, bool]:
     """(the order int64[n] that sorts rows by `keys` int64[k, n], whether some are equal), n > 0.
 
     Equal ones keep the order they are given in. `by`: all columns, in the order in which they count; as they are
-    without. As many of them as fit into a word are sorted by at a time, and only rows that are alike so far are by the
-    next ones: of wide rows these are mostly few, and the last columns of others are never looked at.
+    without. As many of their bits as fit into a word are sorted by at a time, and only rows that are alike so far are
+    by the next ones: of wide rows these are mostly few, and the last columns of others are never looked at.
     """
-    n, columns = keys.shape[1], np.array(by or range(len(keys)), np.int64)
+    n, columns = keys.shape[1], list(by or range(len(keys)))
     if n < FEW:
         order = np.empty(n, np.int64)
         return order, bool(order_few(np.ascontiguousarray(keys[columns]) if by else keys, order))
-    low, high = ranges(keys)
-    low, high = low[columns], high[columns]
-    widths = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
-    bits, done = np.array(widths, np.int64), _that_fit(widths, 64 - (n - 1).bit_length())
-    order, alike = _packed_order(keys, columns[:done], low[:done], bits[:done])
+    low, high = [ends.tolist() for ends in ranges(keys)]
+    left = [_Slice(c, low[c], 0, (high[c] - low[c]).bit_length()) for c in columns]
+    place = (n - 1).bit_length()
+    first, left = _that_fit(left, 64 - place, ENOUGH * place)
+    order, alike = _packed_order(keys, first)
     tied = np.flatnonzero(alike[:-1] | alike[1:])
     same = alike[:-1][tied]  # whether each is like the one before it, as far as was sorted by
-    while done < len(columns) and len(tied):
+    while left and len(tied):
         rows, runs = order[tied], np.cumsum(~same)
-        number = int(runs[-1]).bit_length()
-        fit = _that_fit(widths[done:], 64 - number - (len(tied) - 1).bit_length())
-        if fit:
-            some = slice(done, done + fit)
-            part = np.empty((1 + fit, len(tied)), np.int64)
-            part[0] = runs
-            for c, column in enumerate(columns[some].tolist(), 1):
-                keys[column].take(rows, out=part[c], mode="clip")
-            least, each = np.append(0, low[some]), np.append(number, bits[some])
-            within, alike = _packed_order(part, np.arange(1 + fit), least, each)
-            same = alike[:-1]
-        else:
-            fit, column = 1, keys[columns[done]].take(rows)
-            within = np.lexsort([column, runs])
-            runs, column = runs[within], column[within]
-            same = np.zeros(len(tied), np.bool_)
-            same[1:] = (runs[1:] == runs[:-1]) & (column[1:] == column[:-1])
-        order[tied], done = rows[within], done + fit
-        left = same.copy()
-        left[:-1] |= same[1:]
-        tied, same = tied[left], same[left]
+        number, place = int(runs[-1]).bit_length(), (len(tied) - 1).bit_length()
+        some, left = _that_fit(left, 64 - number - place, ENOUGH * place - number)
+        part = np.empty((1 + len(some), len(tied)), np.int64)
+        part[0] = runs
+        for c, one in enumerate(some, 1):
+            keys[one.column].take(rows, out=part[c], mode="clip")
+        within, alike = _packed_order(
+            part, [_Slice(0, 0, 0, number), *(one._replace(column=c) for c, one in enumerate(some, 1))]
+        )
+        same = alike[:-1]
+        order[tied] = rows[within]
+        again = same.copy()
+        again[:-1] |= same[1:]
+        tied, same = tied[again], same[again]
     return order, bool(len(tied))
 
 
-def _that_fit(widths: Sequence[int], room: int) -> int:
-    """How many of the first columns, of so many bits, fit into `room` bits together."""
-    return sum(width <= room for width in accumulate(widths))
+def _that_fit(slices: Sequence[_Slice], room: int, enough: int) -> tuple[list[_Slice], list[_Slice]]:
+    """(the first of the bits of `slices` that fit into `room` of them together, the others).
+
+    A column that does not fit is parted, if what fits before it has less than `enough` bits.
+    """
+    fit, left = list[_Slice](), room
+    for i, one in enumerate(slices):
+        if one.bits > left:
+            first = min(left, enough - (room - left))
+            if first <= 0:
+                return fit, [*slices[i:]]
+            rest = one.bits - first
+            return [*fit, one._replace(skipped=rest, bits=first)], [one._replace(bits=rest), *slices[i + 1 :]]
+        fit.append(one)
+        left -= one.bits
+    return fit, []
 
 
 def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:

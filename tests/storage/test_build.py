@@ -78,6 +78,7 @@ def test_sort_at_the_edges_of_packing(
 def test_sorting_rows_that_are_too_wide_to_be_packed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns of any width, some with few values: in order, equal rows as given, and told whether there are any."""
     monkeypatch.setattr(sort, "FEW", 2)
+    monkeypatch.setattr(sort, "ENOUGH", 2 + seed % 9)  # bits from which on columns are not parted
     rng = np.random.default_rng(seed)
     columns = []
     for width in rng.integers(0, 64, rng.integers(1, 8)):
