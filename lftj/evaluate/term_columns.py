@@ -11,15 +11,18 @@ values lie close together is computed once for each of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate import column_functions, text_arrays
+from lftj.evaluate.column_functions import OF_DAYS, days_of
 from lftj.join.dense_groups import Places
 from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, names_of
 from lftj.language.functors import TEXT_TESTS, known_as
+from lftj.language.types import DATE, TIMESTAMP
 from lftj.plan.lowering import apply_columns
 from lftj.plan.partial_functions import UNDEFINED, term_of_test
 from lftj.program.text_split import computes_text
@@ -68,12 +71,17 @@ class TermColumns:
         tests = [condition for condition in conditions if _is_null_test(condition)]
         if tests and len(tests) < len(conditions):
             # A condition on what cannot be null is asked of the rows only in which it is not.
-            held = np.logical_and.reduce([self.holds(test) for test in tests])
-            columns = {name: column[held] for name, column in self.columns.items()}
+            held = np.ones(self.count, np.bool_)
+            for test in tests:
+                held &= self.holds(test)
+            others = [condition for condition in conditions if not _is_null_test(condition)]
+            if held.all():
+                return self.met(others)
+            read = names_of(*(side for other in others for side in (other.left, other.right)))
+            columns = {name: self.columns[name][held] for name in read}
             tested = TermColumns(columns, int(np.count_nonzero(held)), self.symbols, self.given)
-            found = tested.met([condition for condition in conditions if not _is_null_test(condition)])
             kept, without = np.zeros(self.count, np.bool_), np.zeros(self.count, np.bool_)
-            kept[held], without[held] = found
+            kept[held], without[held] = tested.met(others)
             return kept, without
         kept, without = np.ones(self.count, np.bool_), np.zeros(self.count, np.bool_)
         before = self._defined
@@ -134,6 +142,9 @@ class TermColumns:
         if computes_text(own):
             return self._applied(term.op, term.args, term.type)
         arguments = [self.codes(arg) for arg in term.args]
+        if term.op in OF_DAYS and term.args[0].type == TIMESTAMP:  # there are fewer days than instants
+            days = TermColumns({"": days_of(arguments[0])}, self.count, self.symbols)
+            return days.codes(replace(term, args=(Var("", DATE),)))
         whole = column_functions.applied(term.op, [arg.type for arg in term.args], arguments, term.type)
         if whole is not None:
             return whole
@@ -150,7 +161,14 @@ class TermColumns:
         places = Places.of(column[None, :])
         if places is None or places.room * REPEATED > self.count:
             return None
-        at = (column - places.least[0]) // places.steps[0]
+        if places.room == 1:
+            once = TermColumns({min(names): column[:1]}, 1, self.symbols, self.given)
+            code = once.codes(term)[0]
+            self._defined &= once.defined
+            return np.full(self.count, code)
+        at = column - places.least[0]
+        if places.steps[0] > 1:
+            at //= places.steps[0]
         there = np.zeros(places.room, np.bool_)
         there[at] = True
         values = places.groups(np.flatnonzero(there))[0]

@@ -83,8 +83,7 @@ def encode_float(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Codes of float64 values without NaN (the caller has looked); a fresh array."""
     import numpy as np
 
-    bits = (values + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0 and copies
-    return np.where(bits < 0, bits ^ np.int64(_LOW_63), bits)
+    return _flipped((values + 0.0).view(np.int64))  # + 0.0 turns -0.0 into 0.0 and copies
 
 
 def decode_unsigned(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -98,8 +97,20 @@ def decode_float(codes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Values of float codes; a fresh array."""
     import numpy as np
 
-    bits = np.where(codes < 0, codes ^ np.int64(_LOW_63), codes)
-    return bits.view(np.float64)
+    return _flipped(codes).view(np.float64)
+
+
+def _flipped(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`bits` with all but the sign of negative ones turned over; a fresh array.
+
+    By masks: where signs are mixed, `numpy.where` takes forty times as long.
+    """
+    import numpy as np
+
+    mask = bits >> 63
+    mask &= np.int64(_LOW_63)
+    mask ^= bits
+    return mask
 
 
 def as_codes(values: NDArray[Any]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ were folded twice when a later one has to be walked.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -14,15 +15,22 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError
 from lftj.evaluate import by_columns, column_functions, term_columns
+from lftj.evaluate.term_columns import TermColumns
 from lftj.join import dense_groups
+from lftj.language import text_functors
+from lftj.language.clause import Apply, Var
 from lftj.language.functors import CHECKED
 from lftj.language.types import scale_of
+from lftj.plan.lowering import apply_columns
+from lftj.values.codes import encode_float, float_of
+from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import type_of
 from tests.conftest import examples
 from tests.engine.programs import seeds
@@ -172,3 +180,86 @@ def test_columns_are_computed_as_single_rows_are(rng: Random) -> None:
     expected = [act(one, other) for one, other in zip(*(column.tolist() for column in columns), strict=True)]
     assert found.tolist() == expected
     assert all(abs(value) <= type_of(result).high for value in expected)
+
+
+INSTANT = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+# (a functor, the types of its arguments, the type of its values)
+OF_MACHINE = [
+    *((op, ("float", "float"), "float") for op in "+-*/"),
+    *((op, ("number", "number"), "number") for op in "/%"),
+    ("itof", ("number",), "float"),
+    *((op, ("timestamp",), "number") for op in ("hour", "minute", "second")),
+    *((op, ("timestamp",), "date" if op.endswith("_start") else "number") for op in sorted(column_functions.OF_DAYS)),
+    ("date_of", ("timestamp",), "date"),
+    ("time_of", ("timestamp",), "duration"),
+    ("midnight", ("date",), "timestamp"),
+]
+FLOATS = [0.0, -1.5, 2.25, 1e308, -1e308, 5e-324, float("inf"), float("-inf")]
+
+
+def codes_of(rng: Random, type: str, n: int) -> npt.NDArray[np.int64]:
+    few, low, high = rng.random() < 0.5, *{"timestamp": INSTANT, "date": (-719_162, 2_932_896)}.get(type, (-9, 9))
+    if type == "float":
+        chosen = rng.sample(FLOATS, 3) if few else FLOATS
+        return encode_float(np.array([rng.choice(chosen) if rng.random() < 0.3 else rng.gauss(0, 9) for _ in range(n)]))
+    if type == "number" and rng.random() < 0.3:
+        low, high = rng.choice([(1, 9), (7, 7), (-(2**63), 2**63 - 1), (1, 2**63 - 1)])
+    at = rng.randint(low, high)
+    return np.array([rng.randint(low, high) if not few else min(at + rng.randint(0, 3), high) for _ in range(n)])
+
+
+@given(rng=seeds)
+@examples(300, 30)
+def test_columns_are_what_the_machine_of_joins_gives(rng: Random) -> None:
+    op, types, result = rng.choice(OF_MACHINE)
+    columns = [codes_of(rng, type, rng.choice([1, 3, 400])) for type in types]
+    columns = [column[: min(map(len, columns))] for column in columns]
+    n = len(columns[0])
+    names = [f"x{i}" for i in range(len(types))]
+    term = Apply(op, tuple(map(Var, names, types)), result)
+    expected, defined = apply_columns(term, columns)
+    whole = column_functions.applied(op, types, columns, result)
+    if whole is not None:
+        assert defined.all()
+        assert whole.tolist() == expected.tolist()
+    with np.errstate(all="raise"):
+        terms = TermColumns(dict(zip(names, columns, strict=True)), n, SymbolTable())
+        found = terms.codes(term)
+    assert terms.defined.tolist() == defined.tolist()
+    assert found[defined].tolist() == expected[defined].tolist()
+
+
+@given(rng=seeds)
+@examples(300, 30)
+def test_floats_are_rounded_as_each_by_itself(rng: Random) -> None:
+    """Middles between two neighbours, what is next to them, and what has too many digits to tell in floats."""
+    op, digits = rng.choice(["to_decimal", "round", "floor", "ceil"]), rng.choice([0, 1, 2, 5, 12])
+
+    def drawn() -> float:
+        value = rng.choice([rng.randint(-99, 99) / 2, rng.randint(-(10**6), 10**6) / 2000, rng.gauss(0, 1)])
+        value *= rng.choice([1, 1, 1, 1e-9, 2.0**-30])
+        return math.nextafter(value, rng.choice([value, math.inf, -math.inf]))
+
+    values = [drawn() for _ in range(9)] + rng.choice([[], [], [rng.choice([1e17, 1e300, math.inf, 2.0**52 - 0.5])]])
+    codes, result = encode_float(np.array(values)), f"decimal(18,{digits})" if op == "to_decimal" else "float"
+    each = {"to_decimal": text_functors.to_decimal, "round": text_functors.rounded}
+    columns = [codes] if op not in each else [codes, np.full(len(codes), digits)]
+    found = column_functions.applied(op, ["float", "number"][: len(columns)], columns, result)
+    if found is None:
+        assert max(map(abs, values)) * 10**digits > 1e14
+        return
+    for value, code in zip(values, found.tolist(), strict=True):
+        if op == "to_decimal":
+            assert code == int(text_functors.to_decimal(value, digits).scaleb(digits)), value
+        elif op == "round":
+            assert float_of(code) == text_functors.rounded(value, digits), value
+        else:
+            assert float_of(code) == {"floor": text_functors.floor, "ceil": text_functors.ceil}[op](value), value
+
+
+def test_floats_and_times_are_computed_by_whole_columns() -> None:
+    """Each went through the machine of joins by itself, which takes ten times as long."""
+    for op, types, result in OF_MACHINE:
+        if op not in column_functions.OF_DAYS:
+            columns = [np.full(9, 1 << 60) if type == "float" else np.full(9, 5) for type in types]
+            assert column_functions.applied(op, types, columns, result) is not None, op
