@@ -55,6 +55,18 @@ REPORTS = {
     "sum(price * qty) as paid, sum(price) filter (where qty > 40) as most, max(day) as last from sale group by 1",
 }
 
+TILL = "create table till (name text not null, qty int not null, price double, sold timestamp not null)"
+FRAME = {
+    "floats by month": "select date_trunc('month', sold) as month, count(*) as n, sum(price * qty) as paid, "
+    "avg(price) as mean from till group by 1",
+    "floats, extremes": "select qty % 7 as part, sum(price * (1 - 0.05)) as paid, max(price) as most, "
+    "min(sold) as since from till where price > 5.0 group by 1",
+    "floats of many": "select name, sum(price) as paid from till group by name",
+    "parts of texts": "select substr(name, 1, 4) as front, sum(qty) as items, avg(price) as mean from till "
+    "where name like '%1%' group by 1",
+    "rounded": "select round(price) as about, count(*) as n from till where price is not null group by 1",
+}
+
 
 def shop(quick: bool) -> dict[str, Any]:
     """The tables of `SHOP`, seeded."""
@@ -75,6 +87,21 @@ def shop(quick: bool) -> dict[str, Any]:
     }
 
 
+def till(quick: bool) -> dict[str, Any]:
+    """The table of `TILL`, seeded."""
+    import pyarrow as pa
+
+    rng, n = np.random.default_rng(8), QUICK_SALES if quick else SALES
+    names = np.array([f"item {i}" for i in range(20_000)])
+    columns = {
+        "name": names[rng.integers(0, len(names), n)],
+        "qty": rng.integers(1, 50, n),
+        "price": pa.array(rng.integers(100, 100_000, n) / 100, mask=rng.random(n) < 0.05),
+        "sold": pa.array(rng.integers(1_600_000_000, 1_700_000_000, n) * 1_000_000, pa.timestamp("us")),
+    }
+    return {"till": pa.table(columns)}
+
+
 def case(request: Line) -> tuple[str, str, dict[str, Any]]:
     """(statements that create the tables, the question, the tables)."""
     import pyarrow as pa
@@ -86,6 +113,8 @@ def case(request: Line) -> tuple[str, str, dict[str, Any]]:
         return ";".join(TABLES[name] for name in reads(query)), query.body, {n: tables[n] for n in reads(query)}
     if workload in REPORTS:
         return SHOP, REPORTS[workload], shop(request["quick"])
+    if workload in FRAME:
+        return TILL, FRAME[workload], till(request["quick"])
     rows = graphs.load(graph).rows
     return (
         EDGES,
@@ -135,7 +164,8 @@ def measured(request: Line) -> Line:
 def requests(quick: bool) -> Iterator[Line]:
     """What is to be measured."""
     what = [(name, graph) for name in PATHS for graph in (("tiny",) if quick else GRAPHS)]
-    for workload, graph in [*what, *((name, "sales") for name in REPORTS), *((name, "tpch") for name in TPCH)]:
+    what += [(name, "sales") for name in REPORTS] + [(name, "till") for name in FRAME]
+    for workload, graph in [*what, *((name, "tpch") for name in TPCH)]:
         yield {"workload": workload, "graph": graph, "mode": "asked", "engine": "lftj", "quick": quick}
 
 

@@ -182,7 +182,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
     k, m = folding.groups, rows.shape[1]
     small = bool(folding.operand) and folding.storage != "float" and np.abs(weights).sum(dtype=np.float64) < MOST
-    if m >= dense_groups.LEAST and folding.storage != "float" and (small or not folding.operand):
+    if m >= dense_groups.LEAST and (small or folding.storage in ("", "float")):
         dense = NumberedGroups.dense(np.ascontiguousarray(rows[:k]))
         if dense is not None:
             operand = np.ascontiguousarray(rows[k]) if folding.operand else None
@@ -199,9 +199,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
         return Sums(distinct, values, none, none[0])
     operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
     if folding.storage == "float":
-        parts = np.stack([weights, weights * (operand == exactsum.INFINITE), weights * (operand == ~exactsum.INFINITE)])
-        at, pieces = exactsum.segments_of(operand, np.ascontiguousarray(weights), starts)
-        return Sums(distinct, np.add.reduceat(parts, starts, axis=1), np.vstack([distinct[:, at[0]], at[1]]), pieces)
+        return _float_sums(distinct, *exactsum.segments_of(operand, np.ascontiguousarray(weights), starts))
     if folding.storage == "unsigned":
         operand = operand ^ SIGN
         high = (operand >> BITS) & LOW
@@ -219,19 +217,30 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
 
 
 def _numbered_sums(folding: Folding, numbered: NumberedGroups, weights: Ints, operand: Ints | None) -> Sums:
+    if folding.storage == "float":
+        assert operand is not None
+        if exactsum.are_few(numbered.room, len(operand)):
+            there, *found = exactsum.sums_of_few(operand, weights, numbered.at, numbered.room)
+            return _float_sums(numbered.groups(there), *found)
+        there, order, starts = numbered.runs()
+        if order is not None:
+            operand, weights = operand[order], weights[order]
+        return _float_sums(numbered.groups(there), *exactsum.segments_of(operand, weights, starts))
     flipped = int(SIGN) if folding.storage == "unsigned" else 0
     none = np.empty((folding.groups + 1, 0), np.int64)
     return Sums(*numbered.sums(weights, operand, flipped, BITS), none, none[0])
 
 
+def _float_sums(groups: Ints, values: Ints, rows: Ints, pieces: Ints) -> Sums:
+    """The sums of `groups` int64[k, g]; `rows` int64[2, n] of a place among them and a segment."""
+    return Sums(groups, values, np.vstack([groups[:, rows[0]], rows[1]]), pieces)
+
+
 def sums_by_number(
-    folding: Folding, groups: Ints, numbered: NumberedGroups, operand: Ints | None, kept: npt.NDArray[np.bool_]
+    folding: Folding, numbered: NumberedGroups, operand: Ints | None, kept: npt.NDArray[np.bool_] | None
 ) -> Sums:
-    """The sums of the bindings that are `kept` bool[m], m < `MOST`, of `groups` int64[k, m] that are numbered."""
-    if folding.storage == "float":
-        rows = np.compress(kept, groups if operand is None else np.vstack([groups, operand]), axis=1)
-        return sums_of(folding, rows, np.ones(rows.shape[1], np.int64))
-    if not kept.all():
+    """The sums of the bindings that are `kept` bool[m], or of all, m < `MOST`, by the numbers of their groups."""
+    if kept is not None:
         numbered = numbered._replace(at=numbered.at[kept])
         operand = None if operand is None else operand[kept]
     return _numbered_sums(folding, numbered, np.ones(len(numbered.at), np.int64), operand)

@@ -34,6 +34,7 @@ from lftj.evaluate.accumulators import (
 )
 from lftj.evaluate.by_columns import rows_by_columns
 from lftj.evaluate.factorised import sums_by_blocks
+from lftj.evaluate.folds_by_group import Folded
 from lftj.evaluate.group_scan import GroupScan, folded_content, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import accumulated, by_rows
@@ -90,36 +91,38 @@ def folded_bindings(evaluator: Evaluator, clause: Clause, rows: Ints) -> tuple[I
 
 def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:
     """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
+    if (one_pass := evaluator.one_pass) is not None:
+        shared = one_pass.found(clause) or one_pass.folded(evaluator, clause, limits)
+        if shared is not None:
+            return _content(evaluator, clause, shared.folded, shared.evaluation)
     found = scan_of(evaluator, clause)
     if found is not None:
         return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     folding = folding_of(clause)
-    summed = _by_columns(evaluator, clause, folding, limits) or sums_by_blocks(evaluator, clause, folding, limits)
-    if summed is not None:
-        sums, evaluation = summed
-    else:
-        gathering = Gathering(folding)
-        evaluation = evaluator.rows(clause, limits, gathering.add)
-        sums = gathering.sums()
-    if folding.storage == "float":
-        rows, without_result = _held(evaluator, folding, sums).all_rows()
-    else:  # of what is not kept no table is made
-        none = Accumulators.none(evaluator.arena, folding, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
-        rows, without_result = none.rows(sums.groups, carried(folding, sums.values))
-    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
-
-
-def _by_columns(
-    evaluator: Evaluator, clause: Clause, folding: Folding, limits: Limits
-) -> tuple[Sums, Evaluation] | None:
-    """The sums of all groups, by columns, for this clause or for those over its body; None if it is to be walked."""
-    if (one_pass := evaluator.one_pass) is not None:
-        found = one_pass.found(clause) or one_pass.summed(evaluator, clause, limits)
-        if found is not None:
-            return found
     gathering = Gathering(folding)
     evaluation = rows_by_columns(evaluator, clause, limits, gathering.add)
-    return None if evaluation is None else (gathering.sums(), evaluation)
+    if evaluation is not None:
+        return _content(evaluator, clause, gathering.sums(), evaluation)
+    if (summed := sums_by_blocks(evaluator, clause, folding, limits)) is not None:
+        return _content(evaluator, clause, *summed)
+    gathering = Gathering(folding)
+    evaluation = evaluator.rows(clause, limits, gathering.add)
+    return _content(evaluator, clause, gathering.sums(), evaluation)
+
+
+def _content(
+    evaluator: Evaluator, clause: Clause, folded: Folded, evaluation: Evaluation
+) -> tuple[Version, Evaluation, GroupsWithoutResult]:
+    """The content of the head of what was folded."""
+    folding = folding_of(clause)
+    if not isinstance(folded, Sums):
+        rows, without_result = folded, none_without_result(folding.groups)
+    elif folding.storage == "float":
+        rows, without_result = _held(evaluator, folding, folded).all_rows()
+    else:  # of what is not kept no table is made
+        none = Accumulators.none(evaluator.arena, folding, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
+        rows, without_result = none.rows(folded.groups, carried(folding, folded.values))
+    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
 
 
 def _read(evaluator: Evaluator, clause: Clause, found: GroupScan, limits: Limits) -> tuple[Version, Evaluation]:

@@ -30,6 +30,7 @@ from lftj.language.functors import FLIPPED
 from lftj.plan.body import body_of
 from lftj.plan.keyorder import MANY, OrderSearch
 from lftj.program.evaluation import Evaluation
+from lftj.program.text_split import split_text
 from lftj.values.type_table import in_dictionary
 from scantree.version import Version
 
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-# Rows that are computed at a time.
-PART = 1 << 18
+# Rows that are computed at a time; and of those whose texts are, once for each that is different.
+PART, PART_OF_TEXTS = 1 << 18, 1 << 22
 # How often it is read so before it is sorted, where a walk then takes fewer steps than this part of the rows, and more
 # for each lookup. Measured (bench.asked, of a million sales and TPC-H at 0.1): a step takes 24 to 30 ns, a row some 10
 # ns and 9 for each lookup.
@@ -74,8 +75,8 @@ def read_rows(
     if len(tables) < len(found):
         walk_from_now_on(evaluator, clause, reading)
         return None
-    bound = 0
-    for rows in relation.content.column_chunks(reading.base.places, PART):
+    bound, part = 0, PART if split_text(clause) is None else PART_OF_TEXTS
+    for rows in relation.content.column_chunks(reading.base.places, part):
         columns = _columns(evaluator, reading.base, rows)
         if columns is None or not all(table.join(columns) for table in tables):
             return None
@@ -112,7 +113,8 @@ def likely_reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = Tru
         return None
     if few:
         return reading
-    if in_order and clause.aggregate is None and not reading.lookups:
+    bound = all(isinstance(term, Var) and term.name not in reading.defined for term in clause.head_args)
+    if in_order and bound and clause.aggregate is None and not reading.lookups:
         return None  # a walk gives the rows in order
     return None if _is_led_to(evaluator, reading, in_order=in_order) else reading
 

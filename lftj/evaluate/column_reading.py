@@ -78,8 +78,10 @@ class ColumnReading:
 
 def reading_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> ColumnReading | None:
     """How a clause can be read by columns; None if it is of another form."""
-    if not clause.atoms or clause.negated or clause.threshold is not None or split_text(clause) is not None:
+    if not clause.atoms or clause.negated or clause.threshold is not None:
         return None
+    if clause.aggregate is None and split_text(clause) is not None:
+        return None  # of aggregates, only those that are inlined compute texts
     if any(sum(isinstance(arg, Var) for arg in atom.args) > len(_places(atom)) for atom in clause.atoms):
         return None  # a variable occurs twice in an atom
     first, *others = sorted(clause.atoms, key=lambda atom: -len(relations[atom.predicate]))

@@ -133,13 +133,31 @@ def _add_words(groups, least, steps, spans, words, table, met):
 
 
 @kernel
-def _best_of(rows, least, steps, spans, last, table, met):
-    """Leave the least, or with `last` the greatest, value of row k of `rows` at the place of its group in `table`."""
-    for i in range(rows.shape[1]):
-        at, value = _place(rows, i, least, steps, spans), rows[len(spans), i]
-        if not met[at] or (table[at] < value if last else value < table[at]):
-            table[at] = value
-        met[at] = True
+def _best_of(at, operand, last, table, met):
+    """Leave the least, or with `last` the greatest, of `operand` int64[m] at each place `at` int64[m] in `table`."""
+    for i in range(len(at)):
+        place, value = at[i], operand[i]
+        if not met[place] or (table[place] < value if last else value < table[place]):
+            table[place] = value
+        met[place] = True
+
+
+@kernel
+def _order_by(at, ends, order):
+    """Write what puts `at` int64[m] in order, equal ones as given, to `order` int64[m].
+
+    `ends` int64[places], zero before: where the run of each place ends.
+    """
+    for i in range(len(at)):
+        ends[at[i]] += 1
+    begin = np.int64(0)
+    for place in range(len(ends)):
+        count = ends[place]
+        ends[place] = begin
+        begin += count
+    for i in range(len(at)):
+        order[ends[at[i]]] = i
+        ends[at[i]] += 1
 
 
 class NumberedGroups(NamedTuple):
@@ -181,8 +199,36 @@ class NumberedGroups(NamedTuple):
         met = np.zeros(self.room, np.bool_)
         _add_up(self.at, weights, weights if operand is None else operand, np.int64(flipped), half, table, met)
         there = np.flatnonzero(met)
-        found = np.take(self.distinct, there, axis=1) if self.places is None else self.places.groups(there)
-        return found, np.ascontiguousarray(table[there].T)
+        return self.groups(there), np.ascontiguousarray(table[there].T)
+
+    def extremes(self, operand: Ints, kept: npt.NDArray[np.bool_] | None, *, last: bool) -> Ints:
+        """The distinct groups in order, each with its least or (`last`) greatest value of `operand` int64[m].
+
+        int64[k + 1, g], of the bindings that are `kept` bool[m], or of all.
+        """
+        at, operand = (self.at, operand) if kept is None else (self.at[kept], operand[kept])
+        table, met = np.empty(self.room, np.int64), np.zeros(self.room, np.bool_)
+        _best_of(at, operand, last, table, met)
+        there = np.flatnonzero(met)
+        return np.vstack([self.groups(there), table[there]])
+
+    def runs(self) -> tuple[Ints, Ints | None, Ints]:
+        """(the numbers of the groups that are there, what puts bindings in their order, where each of them begins).
+
+        None for the order where they are in it.
+        """
+        if (self.at[1:] >= self.at[:-1]).all():
+            starts = np.flatnonzero(np.append(True, self.at[1:] != self.at[:-1])[: len(self.at)])
+            return self.at[starts], None, starts
+        ends, order = np.zeros(self.room, np.int64), np.empty(len(self.at), np.int64)
+        _order_by(self.at, ends, order)
+        starts = np.append(0, ends[:-1])
+        there = np.flatnonzero(starts < ends)
+        return there, order, starts[there]
+
+    def groups(self, numbers: Ints) -> Ints:
+        """The groups int64[k, g] with `numbers` int64[g]."""
+        return np.take(self.distinct, numbers, axis=1) if self.places is None else self.places.groups(numbers)
 
 
 def dense_words(groups: Ints, words: Ints) -> tuple[Ints, Ints] | None:
@@ -204,11 +250,5 @@ def dense_extremes(rows: Ints, *, last: bool) -> Ints | None:
 
     None where they do not lie close together.
     """
-    rows = np.ascontiguousarray(rows)
-    places = Places.of(rows[:-1])
-    if places is None:
-        return None
-    table, met = np.empty(places.room, np.int64), np.zeros(places.room, np.bool_)
-    _best_of(rows, places.least, places.steps, places.spans, last, table, met)
-    at = np.flatnonzero(met)
-    return np.vstack([places.groups(at), table[at]])
+    numbered = NumberedGroups.dense(np.ascontiguousarray(rows[:-1]))
+    return None if numbered is None else numbered.extremes(np.ascontiguousarray(rows[-1]), None, last=last)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scantree._jit import kernel
+from scantree._jit import inlined, kernel
 from scantree.cursor import end_pos, normal, seek_lub, unpack
 from scantree.layout import compare, dir_of
 
@@ -37,44 +37,83 @@ DIGITS = SEGMENTS + 2
 BITS = 32
 LOW = (1 << BITS) - 1
 FRACTION = 52
+# Groups, and values of each, whose segments are summed in a table, of two megabytes at most.
+FEW, VALUES = 4_000, 16
 INFINITE = 0x7FF << FRACTION  # the code of inf; ~INFINITE is that of -inf
 NO_SUM = INFINITE + 1  # the code of no float
 
 
+@inlined
+def _add_pieces(code, weight, cells, g):
+    """Add a finite float, as often as `weight` says, to row g of `cells` int64[groups, SEGMENTS].
+
+    Returns the first of its three segments.
+    """
+    bits = code if code >= 0 else ~code
+    exponent, mantissa = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
+    if exponent > 0:
+        mantissa |= 1 << FRACTION
+        exponent -= 1
+    signed = weight if code >= 0 else -weight
+    s, shift = exponent >> 5, exponent & 31
+    low = (mantissa & LOW) << shift
+    high = ((mantissa >> BITS) << shift) + (low >> BITS)
+    cells[g, s] += signed * (low & LOW)
+    cells[g, s + 1] += signed * (high & LOW)
+    cells[g, s + 2] += signed * (high >> BITS)
+    return s
+
+
+@inlined
+def _add_float(code, weight, table, cells, g, row):
+    """Add a float, as often as `weight` says, to row g of `table` and to a row of `cells`; its first segment, if any.
+
+    `table` int64[groups, 3]: the sums of the weights, of those of inf and of those of -inf · `cells` int64[rows,
+    SEGMENTS].
+    """
+    table[g, 0] += weight
+    if code == INFINITE:
+        table[g, 1] += weight
+        return -1
+    if code == ~INFINITE:
+        table[g, 2] += weight
+        return -1
+    return _add_pieces(code, weight, cells, row)
+
+
 @kernel
-def sum_segments(codes, weights, starts, cells, rows, sums):
+def sum_segments(codes, weights, starts, cells, table, rows, sums):
     """Sum the pieces of the floats of each group, each as often as its weight says.
 
-    `codes`, `weights` int64[m], group by group; infinities are passed over · `starts` int64[g + 1]: where each group
-    begins · `cells` int64[SEGMENTS], scratch, zero before and after · `rows` int64[2, n]: written, (group, segment) in
-    order · `sums` int64[n]: written, none of them zero. Returns how many; n is at least min(66, 3 * rows) per group.
+    `codes`, `weights` int64[m], group by group · `starts` int64[g + 1]: where each group begins · `cells` int64[1,
+    SEGMENTS], scratch, zero before and after · `table` int64[g, 3], as `_add_float` adds to it · `rows` int64[2, n]:
+    written, (group, segment) in order · `sums` int64[n]: written, none of them zero. Returns how many; n is at least
+    min(66, 3 * rows) per group.
     """
     written = 0
     for g in range(len(starts) - 1):
         least, greatest = SEGMENTS, -1
         for i in range(starts[g], starts[g + 1]):
-            code = codes[i]
-            bits = code if code >= 0 else ~code
-            if bits == INFINITE:
-                continue
-            exponent, mantissa = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
-            if exponent > 0:
-                mantissa |= 1 << FRACTION
-                exponent -= 1
-            weight = weights[i] if code >= 0 else -weights[i]
-            s, shift = exponent >> 5, exponent & 31
-            low = (mantissa & LOW) << shift
-            high = ((mantissa >> BITS) << shift) + (low >> BITS)
-            cells[s] += weight * (low & LOW)
-            cells[s + 1] += weight * (high & LOW)
-            cells[s + 2] += weight * (high >> BITS)
-            least, greatest = min(least, s), max(greatest, s + 2)
+            s = _add_float(codes[i], weights[i], table, cells, g, 0)
+            if s >= 0:
+                least, greatest = min(least, s), max(greatest, s + 2)
         for s in range(least, greatest + 1):
-            if cells[s] != 0:
-                rows[0, written], rows[1, written], sums[written] = g, s, cells[s]
-                cells[s] = 0
+            if cells[0, s] != 0:
+                rows[0, written], rows[1, written], sums[written] = g, s, cells[0, s]
+                cells[0, s] = 0
                 written += 1
     return written
+
+
+@kernel
+def _sum_scattered(codes, weights, at, table, cells, met):
+    """Add floats of groups with numbers `at` int64[m] to `table` and `cells`, a row for each group (`_add_float`).
+
+    `met` bool[groups]: which there are.
+    """
+    for i in range(len(at)):
+        met[at[i]] = True
+        _add_float(codes[i], weights[i], table, cells, at[i], at[i])
 
 
 @kernel
@@ -171,13 +210,35 @@ def rounded_sums(mem, root, shape, groups, infinite, counts, digits, codes):
     return without
 
 
-def segments_of(codes: Ints, weights: Ints, starts: Ints) -> tuple[Ints, Ints]:
-    """(rows int64[2, n] of group number and segment, in order; sums int64[n]) of floats by their codes int64[m].
+def segments_of(codes: Ints, weights: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Sums of floats by their codes int64[m], group by group.
 
-    `weights` int64[m]: how often each counts · `starts`: where each group begins; a group has a row at least.
+    (the sums of the weights of each group, of those of inf and of those of -inf, int64[3, g]; rows int64[2, n] of group
+    number and segment, in order; their sums int64[n]). `weights` int64[m]: how often each counts · `starts`: where each
+    group begins; a group has a row at least.
     """
     bounds = np.append(starts, len(codes))
     room = int(np.minimum(SEGMENTS, 3 * np.diff(bounds)).sum())
-    rows, sums = np.empty((2, room), np.int64), np.empty(room, np.int64)
-    n = sum_segments(codes, weights, bounds, np.zeros(SEGMENTS, np.int64), rows, sums)
-    return rows[:, :n], sums[:n]
+    rows, sums, table = np.empty((2, room), np.int64), np.empty(room, np.int64), np.zeros((len(starts), 3), np.int64)
+    n = sum_segments(codes, weights, bounds, np.zeros((1, SEGMENTS), np.int64), table, rows, sums)
+    return np.ascontiguousarray(table.T), rows[:, :n], sums[:n]
+
+
+def are_few(groups: int, values: int) -> bool:
+    """Whether `values` floats of so many groups are better summed in a table of all segments than group by group."""
+    return groups <= min(FEW, values // VALUES)
+
+
+def sums_of_few(codes: Ints, weights: Ints, at: Ints, groups: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Sums of floats by their codes int64[m] in any order, of few groups, with numbers `at` int64[m] below `groups`.
+
+    (the numbers of those that are there, int64[g], in order; the sums of their weights, of those of inf and of those
+    of -inf, int64[3, g]; rows int64[2, n] of a place among them and a segment, in order; their sums int64[n])
+    """
+    table, cells = np.zeros((groups, 3), np.int64), np.zeros((groups, SEGMENTS), np.int64)
+    met = np.zeros(groups, np.bool_)
+    _sum_scattered(codes, weights, at, table, cells, met)
+    there = np.flatnonzero(met)
+    cells = cells[there]
+    rows = np.array(np.nonzero(cells))
+    return there, np.ascontiguousarray(table[there].T), rows, cells[rows[0], rows[1]]

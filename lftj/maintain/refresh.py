@@ -31,12 +31,14 @@ def refresh(
     *,
     again: bool = True,
     kept: KeptHeads | None = None,
+    once: bool = False,
 ) -> None:
     """Bring `names` up to date in the evaluator's state; `limits` is asked once per evaluated relation.
 
     With `failed`, heads that cannot be computed, and what is derived from them, are put there with their errors and
     stay stale; without `again`, those too that once ran out of time over these relations. `kept`: where maps go that
-    a head is better read from than from its join.
+    a head is better read from than from its join. `once`: only `names` are read of what is evaluated, and then it goes,
+    so that heads below that nothing needs may stay stale.
     """
     if not evaluator.state.stale:
         return
@@ -44,7 +46,8 @@ def refresh(
     strata = evaluator.state.strata
     needed = strata.below(names) & evaluator.state.stale
     together = [heads for heads in strata.together if not needed.isdisjoint(heads.names)]
-    evaluator.one_pass = OnePass(clause for heads in together for clause in heads.clauses)
+    below = [head for head in needed.difference(names) if not len(evaluator.relations[head].facts)] if once else []
+    one_pass = evaluator.one_pass = OnePass((clause for heads in together for clause in heads.clauses), below)
     try:
         for heads in together:
             if failed and (causes := [name for name in heads.reads if name in failed]):
@@ -59,7 +62,9 @@ def refresh(
                 failed |= dict.fromkeys(heads.names, error)
                 continue
             try:
-                _refresh(evaluator, heads, limits(heads.name), kept)
+                most = limits(heads.name)
+                if not one_pass.leaves_out(evaluator, heads.name, most):
+                    _refresh(evaluator, heads, most, kept)
             except EvaluationError as error:
                 if failed is None:
                     raise

@@ -188,7 +188,7 @@ class Question:
 
     def _evaluate(self, staged: Evaluator, name: str, limits: Callable[[str], Limits], kept: KeptHeads | None) -> None:
         try:
-            refresh(staged, (name,), limits, kept=kept)
+            refresh(staged, (name,), limits, kept=kept, once=True)
         except EvaluationError as error:
             raise self._told(error) from None
 

@@ -342,7 +342,7 @@ def test_rounding(values: list[float], erased: int, count: int) -> None:
     left = values[erased:]
     codes = encode_float(np.array(values + values[:erased]))
     weights = np.array([1] * len(values) + [-1] * len(values[:erased]))
-    rows, sums = exactsum.segments_of(codes, weights, np.zeros(1, np.int64))
+    _, rows, sums = exactsum.segments_of(codes, weights, np.zeros(1, np.int64))
     for divisor in (1, count):
         try:
             want = float(sum(map(Fraction, left)) / divisor)

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 
 from lftj.evaluate.accumulators import MOST, Folding, Sums, sums_of
-from lftj.join import dense_groups
+from lftj.join import dense_groups, exactsum
+from lftj.values.codes import encode_float
 from tests.conftest import examples
 from tests.engine.programs import seeds
 
@@ -58,6 +59,42 @@ def test_dense_sums_are_those_of_sorted_groups(rng: Random) -> None:
 
 
 @given(rng=seeds)
+@examples(200, 20)
+def test_floats_of_numbered_groups_are_summed_as_those_of_sorted_ones(rng: Random) -> None:
+    """In a table of all segments, or group by group in an order that is counted out."""
+    k, n = rng.randint(0, 2), rng.randint(0, 60)
+    folding = Folding("sum", k, "float")
+    groups = np.array([[rng.randint(-2, rng.choice([2, 40])) for _ in range(n)] for _ in range(k)], np.int64)
+    values = [0.0, 1e300, -1e300, 1e-300, float("inf"), -float("inf"), 0.1, rng.gauss(0, 1)]
+    operand = encode_float(np.array([rng.choice(values) for _ in range(n)], np.float64))
+    rows = np.concatenate([groups.reshape(k, n), operand[None, :]])
+    weights = np.array([rng.choice([1, 1, 2, -1]) for _ in range(n)], np.int64)
+    found: list[Sums] = []
+    for least, each in ((1, rng.choice([1, 1 << 40])), (1 << 62, 16)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dense_groups, "LEAST", least)
+            patch.setattr(exactsum, "VALUES", each)
+            found.append(sums_of(folding, rows, weights))
+    dense, plain = found
+    assert [part.tolist() for part in dense] == [part.tolist() for part in plain]
+
+
+@given(rng=seeds)
+@examples(100, 10)
+def test_runs_are_those_of_equal_numbers(rng: Random) -> None:
+    m, room = rng.randint(0, 40), rng.choice([1, 3, 50])
+    at = [rng.randrange(room) for _ in range(m)]
+    if rng.random() < 0.3:
+        at.sort()
+    numbered = dense_groups.NumberedGroups(np.array(at, np.int64), room, None, np.arange(room)[None, :])
+    there, order, starts = numbered.runs()
+    expected = sorted(range(m), key=at.__getitem__)
+    assert (list(range(m)) if order is None else order.tolist()) == expected
+    assert there.tolist() == sorted(set(at))
+    assert starts.tolist() == [[at[i] for i in expected].index(number) for number in sorted(set(at))]
+
+
+@given(rng=seeds)
 @examples(100, 10)
 def test_words_of_dense_groups_are_those_of_sorted_ones(rng: Random) -> None:
     k, n, width = rng.randint(0, 3), rng.randint(1, 60), rng.choice([2, 4])
@@ -92,6 +129,14 @@ def test_dense_extremes_are_those_of_each_group(rng: Random) -> None:
     expected = [(*group, (max if last else min)(values)) for group, values in sorted(held.items())]
     assert found is None or list(zip(*found.tolist(), strict=True)) == expected
     assert found is not None or len(held) > 1
+    kept = [rng.random() < 0.5 for _ in range(n)]
+    columns = np.array(rows, np.int64)
+    some = dense_groups.NumberedGroups.of(columns[:-1]).extremes(columns[-1], np.array(kept), last=last)
+    held = {}
+    for *group, value in (row for row, counts in zip(zip(*rows, strict=True), kept, strict=True) if counts):
+        held.setdefault(tuple(group), []).append(value)
+    expected = [(*group, (max if last else min)(values)) for group, values in sorted(held.items())]
+    assert list(zip(*some.tolist(), strict=True)) == expected
 
 
 def test_groups_that_lie_apart_are_sorted() -> None:

@@ -1,0 +1,165 @@
+"""What several aggregates fold of the same rows, group by group, a part of the rows at a time.
+
+    rows (region, price, qty)    ->    by region: sum price, max price, sum price * qty where qty > 9
+
+Groups are numbered once for all of them, and each is added up by these numbers. What they fold is computed while a
+part of the rows is at hand, so that it is still in the cache; only that waits to be added up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.accumulators import Folding, Sums, added_up, sums_by_number
+from lftj.evaluate.group_scan import ROW_FOLDS, Extreme, folded_rows
+from lftj.evaluate.term_columns import TermColumns
+from lftj.join import exactsum
+from lftj.join.dense_groups import NumberedGroups
+from lftj.language.clause import Compare, Term, variables_of
+
+if TYPE_CHECKING:
+    from lftj.evaluate.evaluator import Evaluator
+
+Ints = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+
+# Words that wait to be added up; and rows for each group that is known, so that adding parts up costs little beside it.
+ROOM, PER_GROUP = 1 << 22, 16
+
+
+class FoldedTerm(NamedTuple):
+    """What an aggregate folds: its operand, if it has one, of the bindings that meet all `conditions`.
+
+    `defined`: terms that have to have values in these, though nothing reads them.
+    """
+
+    folding: Folding
+    operand: Term | None
+    conditions: frozenset[Compare]
+    defined: frozenset[Term]
+
+    @property
+    def extreme(self) -> Extreme | None:
+        """Which value of a group it keeps; None if it adds all of them up."""
+        fold = ROW_FOLDS.get(self.folding.op)
+        return fold if isinstance(fold, Extreme) else None
+
+
+# What is folded of all groups: their sums, or of an extreme the rows (group..., value) in order.
+Folded = Sums | Ints
+
+
+class _Part(NamedTuple):
+    """A part of the rows: their groups int64[k, n], and by fold its operand int64[n] and the rows that count (all)."""
+
+    groups: Ints
+    folds: list[tuple[Ints | None, Marks | None]]
+
+    def marks(self, fold: int) -> Marks:
+        """Which rows a fold counts."""
+        marks = self.folds[fold][1]
+        return np.ones(self.groups.shape[1], np.bool_) if marks is None else marks
+
+
+class FoldsByGroup:
+    """Rows of `groups` and of the variables that are `read`, and what they come to, fold by fold.
+
+    `cpu`: nanoseconds that each fold took.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, groups: Sequence[Term], common: frozenset[Compare], folds: Iterable[FoldedTerm]
+    ) -> None:
+        self._evaluator, self._groups = evaluator, len(groups)
+        self._folds = {fold: sorted(fold.conditions - common, key=str) for fold in folds}
+        operands = [term for fold in self._folds for term in (fold.operand, *fold.defined)]
+        compared = [side for conditions in self._folds.values() for c in conditions for side in (c.left, c.right)]
+        self.read = [*{var.name: var for term in (*operands, *compared) for var in variables_of(term)}.values()]
+        self._floats = any(fold.folding.storage == "float" and fold.extreme is None for fold in self._folds)
+        self._waiting: list[_Part] = []
+        self._rows = 0  # that wait
+        self._known = 0  # groups
+        self._folded: dict[FoldedTerm, Folded] = {}
+        self._defined = True
+        self.cpu = dict.fromkeys(self._folds, 0)
+
+    def add(self, rows: Ints) -> None:
+        """More rows int64[groups + read, n]."""
+        k = self._groups
+        if not self._defined:
+            return
+        named = {var.name: column for var, column in zip(self.read, rows[k:], strict=True)}
+        columns = TermColumns(named, rows.shape[1], self._evaluator.symbols, self._evaluator.given)
+        part = _Part(np.ascontiguousarray(rows[:k]), [])
+        for fold, conditions in self._folds.items():
+            began = time.thread_time_ns()
+            kept, without = columns.met(conditions)
+            operand = None if fold.operand is None else columns.codes_where(kept, fold.operand)
+            for term in fold.defined:
+                columns.codes_where(kept, term)
+            if without.any() or not columns.defined.all():
+                self._defined, self._waiting = False, []
+                return
+            part.folds.append((operand, None if kept.all() else kept))
+            self.cpu[fold] += time.thread_time_ns() - began
+        self._waiting.append(part)
+        self._rows += rows.shape[1]
+        most = max(ROOM // (k + len(self._folds) + 1), self._known)
+        if self._rows >= min(PER_GROUP * self._known, most):
+            self._add_up()
+
+    def folded(self) -> dict[FoldedTerm, Folded] | None:
+        """What all rows come to; None if a term or a condition has no value for one."""
+        if self._defined and (self._waiting or not self._folded):
+            self._add_up()
+        return self._folded if self._defined else None
+
+    def _add_up(self) -> None:
+        k, parts = self._groups, self._waiting
+        self._waiting, self._rows = [], 0
+        groups = _joined([part.groups for part in parts], np.empty((k, 0), np.int64))
+        numbered = NumberedGroups.of(groups)
+        order = None
+        if self._floats and not exactsum.are_few(numbered.room, len(numbered.at)):
+            _, order, _ = numbered.runs()  # once for all floats, which are summed group by group
+        if order is not None:
+            numbered = numbered._replace(at=numbered.at[order])
+        for i, fold in enumerate(self._folds):
+            began = time.thread_time_ns()
+            operand = kept = None
+            if fold.operand is not None:
+                operand = _joined(
+                    [own for part in parts if (own := part.folds[i][0]) is not None], np.empty(0, np.int64)
+                )
+            if any(part.folds[i][1] is not None for part in parts):
+                kept = np.concatenate([part.marks(i) for part in parts])
+            if order is not None:
+                operand, kept = None if operand is None else operand[order], None if kept is None else kept[order]
+            self._folded[fold] = self._with(fold, numbered, operand, kept)
+            self.cpu[fold] += time.thread_time_ns() - began
+
+    def _with(self, fold: FoldedTerm, numbered: NumberedGroups, operand: Ints | None, kept: Marks | None) -> Folded:
+        """What was folded, with more rows."""
+        before = self._folded.get(fold)
+        if (extreme := fold.extreme) is None:
+            sums = sums_by_number(fold.folding, numbered, operand, kept)
+            self._known = max(self._known, sums.groups.shape[1])
+            return added_up(before, sums) if isinstance(before, Sums) else sums
+        assert operand is not None
+        assert not isinstance(before, Sums)
+        rows = numbered.extremes(operand, kept, last=extreme.last)
+        self._known = max(self._known, rows.shape[1])
+        if before is None:
+            return rows
+        both, folding = np.concatenate([before, rows], axis=1), fold.folding
+        return folded_rows(folding.op, both, folding.groups, folding.operand, self._evaluator.symbols)
+
+
+def _joined(parts: list[Ints], none: Ints) -> Ints:
+    """Arrays one behind the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate([none, *parts], axis=-1)

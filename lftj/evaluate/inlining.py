@@ -1,0 +1,92 @@
+"""Aggregates over relations of bindings, written over what derives these.
+
+    @p.1.all(c, v, x) :- sale(_, c, v), x = c % 10.      @p.1[x] = max v : { @p.1.all(c, v, x) }.
+        ->   @p.1[x] = max v : { sale(_, c, v), x = c % 10 }.
+
+    @p.1.all(n, u) :- sale(_, n, _), u = upper(n).       @p.1[u] = sum v : { sale(i, n, v), @p.1.all(n, u) }.
+        ->   @p.1[u] = sum v : { sale(i, n, v), u = upper(n) }.
+
+Such a relation (lftj/language/aggregates.py, counted_atoms.py) is what changes are followed by, and texts computed in.
+Who reads columns needs neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lftj.evaluate.group_scan import ROW_FOLDS, Extreme
+from lftj.language.clause import BodyAtom, Clause, Compare, Term, Var, replaced
+from lftj.values.type_table import in_dictionary
+
+
+def inlined(clause: Clause, derived: Clause) -> Clause | None:
+    """An aggregate with what `derived` reads in place of the one atom over its head.
+
+    None if it would fold other values. The head of `derived` has no other clause, and no facts.
+    """
+    if derived.aggregate is not None or derived.acyclic or derived.negated or derived.threshold is not None:
+        return None
+    if clause.aggregate is None or clause.acyclic or clause.negated:
+        return None
+    places = [i for i, atom in enumerate(clause.atoms) if atom.predicate == derived.head]
+    if len(places) != 1:
+        return None
+    atom, others = clause.atoms[places[0]], (*clause.atoms[: places[0]], *clause.atoms[places[0] + 1 :])
+    if not others:
+        return _of_its_body(clause, derived) if is_extreme(clause) else None
+    by = _matched(atom, others, derived)
+    if by is None:
+        return None
+    compares = (
+        *clause.compares,
+        *(Compare(c.op, replaced(c.left, by), replaced(c.right, by)) for c in derived.compares),
+    )
+    return replace(clause, atoms=others, compares=compares)
+
+
+def is_extreme(clause: Clause) -> bool:
+    """Whether the clause keeps the least or the greatest value of each group, of others than texts."""
+    aggregate = clause.aggregate
+    if aggregate is None or clause.acyclic or not isinstance(ROW_FOLDS.get(aggregate.op), Extreme):
+        return False
+    return not in_dictionary(clause.head_args[aggregate.groups].type)
+
+
+def _of_its_body(clause: Clause, derived: Clause) -> Clause:
+    """An extreme, for which it does not matter how often a value comes, over the bindings themselves."""
+    (atom,) = clause.atoms
+    terms = {arg.name: term for arg, term in zip(atom.args, derived.head_args, strict=True) if isinstance(arg, Var)}
+    head_args = tuple(replaced(term, terms) for term in clause.head_args)
+    return replace(derived, head=clause.head, head_args=head_args, aggregate=clause.aggregate)
+
+
+def _matched(atom: BodyAtom, others: tuple[BodyAtom, ...], derived: Clause) -> dict[str, Term] | None:
+    """What the variables of `derived` are where its head is `atom`, if each of its atoms is one of `others` then."""
+    by: dict[str, Term] = {}
+    for own, arg in zip(derived.head_args, atom.args, strict=True):
+        if not isinstance(own, Var) or not isinstance(arg, Var) or own.name in by:
+            return None
+        by[own.name] = Var(arg.name, own.type)
+    for read in derived.atoms:
+        found = next((more for other in others if (more := _match(read, other, by)) is not None), None)
+        if found is None:
+            return None
+        by |= found
+    return by
+
+
+def _match(read: BodyAtom, other: BodyAtom, by: dict[str, Term]) -> dict[str, Term] | None:
+    """What else the variables of `read` are if it is `other`; None if it is not."""
+    more: dict[str, Term] = {}
+    if read.predicate != other.predicate:
+        return None
+    for own, arg in zip(read.args, other.args, strict=True):
+        if isinstance(own, Var):
+            known = by.get(own.name) or more.get(own.name)
+            if not isinstance(arg, Var) or (isinstance(known, Var) and known.name != arg.name):
+                return None
+            if known is None:
+                more[own.name] = Var(arg.name, own.type)
+        elif own is not None and own != arg:
+            return None
+    return more
