@@ -300,8 +300,9 @@ class Database(Moments):
         """Add the rows of `source` to the facts of relation `name`.
 
         `source`: a path, glob, URL, open file or list of these (csv, tsv, facts, json, ndjson, parquet, arrow; .gz,
-        .zst; `format=` where the name does not tell), an object with an Arrow stream (pandas, polars, DuckDB results),
-        a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named tuples.
+        .zst; `format=` where the name does not tell), an object with an Arrow stream (pandas, polars, relations of
+        DuckDB), a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named
+        tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
         of a declared relation may have others: they are passed over, with a `DataWarning`, or refused if
         `extra="error"`. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are

@@ -102,6 +102,12 @@ def _read_object(source: Any, staging: Staging, columns: Columns | None) -> None
         typed.read_stream(source, staging, columns, name)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview):
         rows.read_rows(source, staging, columns, name)
+    elif callable(getattr(source, "cursor", None)):
+        raise SourceError(
+            f"rows cannot be read from {_kind(source)}",
+            why="it is a connection to a database, and only what a query gives has rows",
+            remedy="give what a query gives: `connection.sql(query)` of DuckDB, a cursor of other databases",
+        )
     else:
         raise SourceError(
             f"rows cannot be read from {_kind(source)}",

@@ -56,7 +56,7 @@ def read_batches(
 
 
 def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: str) -> None:
-    """Read any object with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, polars, DuckDB results."""
+    """Read any object with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, polars, relations of DuckDB."""
     import pyarrow as pa
 
     if isinstance(stream, pa.Array | pa.ChunkedArray):

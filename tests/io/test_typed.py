@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
+import sqlite3
 
 import duckdb
 import numpy as np
@@ -276,6 +278,19 @@ def test_duckdb_sum_is_a_decimal(reader):
         "DuckDBPyRelation: column `s` of `edge`: the source's column `s` is a decimal128(38, 0), not a number\n"
         f"  why: {NUMBER}\n  do: cast it to int64 (BIGINT) first or declare the column `decimal(18, 2)`"
     )
+
+
+def test_rows_of_a_database_come_from_its_queries_not_from_its_connection(reader):
+    with duckdb.connect() as connection, contextlib.closing(sqlite3.connect(":memory:")) as other:
+        for source in (connection, connection.execute("select 1, 2"), duckdb, other):
+            kind = type(source).__name__
+            assert reader.refusal(source, E2) == (
+                f"rows cannot be read from a {kind}\n"
+                "  why: it is a connection to a database, and only what a query gives has rows\n"
+                "  do: give what a query gives: `connection.sql(query)` of DuckDB, a cursor of other databases"
+            )
+        assert reader.rows(connection.cursor().sql("select 1, 2"), E2) == [(1, 2)]
+        assert reader.rows(other.execute("select 1, 2"), E2) == [(1, 2)]
 
 
 @pytest.mark.parametrize(
