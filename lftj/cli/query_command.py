@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from lftj.results.query import Query
     from lftj.sql.results import SqlResult
 
-# No query of rules begins so: not even with two words.
-_CHANGE = re.compile(r"\s*(insert|update|delete|create|drop|alter|merge|truncate)\s+\w", re.IGNORECASE)
-_SQL = re.compile(rf"\s*(select|with|values)\s|{_CHANGE.pattern}", re.IGNORECASE)
+# No query of rules begins so: not even with two words. Comments and parentheses may stand before a statement.
+_BEFORE = r"(?:[\s(]|--[^\n]*\n|/\*[\s\S]*?\*/)*"
+_CHANGE = re.compile(rf"{_BEFORE}(insert|update|delete|create|drop|alter|merge|truncate)\s+\w", re.IGNORECASE)
+_SQL = re.compile(rf"{_BEFORE}((select|with|values)\s|(from|table)\s+[\w\"])|{_CHANGE.pattern}", re.IGNORECASE)
 _PARAMETER = re.compile(r"\$(\w+)")
 
 

@@ -46,6 +46,18 @@ def test_rules_and_sql_ask_a_program_at_once(triangles: Shell) -> None:
     assert done == (0, "x\n-\n1\n\nn\n-\n5\n", "")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["from tri", "table tri", 'from "tri"', "(select * from tri)", "\n-- all\nselect * from tri", "/* all */from tri"],
+)
+def test_sql_is_known_by_how_a_statement_may_begin(triangles: Shell, text: str) -> None:
+    """Catches: a statement that `db.sql` answers, and that is refused as a query of rules."""
+    done = triangles("query", text, "tri.dl", "-F", "facts", "--format", "csv")
+    assert done == (0, "x,y,z\n1,2,3\n2,3,4\n", "")
+    ours = triangles("query", "/* all */ (tri(x, y, z), x > 1)", "tri.dl", "-F", "facts", "--format", "csv")
+    assert ours.out == "x,y,z\n2,3,4\n"
+
+
 def test_a_database_is_known_by_what_it_holds(kept: Shell) -> None:
     (kept.folder / "tri.lftj").rename(kept.folder / "shop")
     assert kept("query", "tri(1, y, z)", "shop", "--format", "csv").out == "y,z\n2,3\n"
