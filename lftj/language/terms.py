@@ -383,6 +383,13 @@ def conditions(values: Iterable[object]) -> tuple[ast.Literal, ...]:
 
 def any_of(*alternatives: object) -> Condition:
     """A disjunction: each alternative is a condition, or a tuple of conditions that must hold together."""
+    if len(alternatives) == 1 and isinstance(alternatives[0], list) and len(alternatives[0]) > 1:
+        # As Python's `any` takes them; read as one alternative, all of them would have to hold.
+        fail(
+            "`any_of` with one list of conditions",
+            why="each argument is an alternative, and the conditions of one must hold together",
+            remedy="give each as an argument of its own, as in `any_of(*conditions)`",
+        )
     read: list[tuple[ast.Literal, ...]] = []
     for alternative in alternatives:
         conjunction = conditions([alternative])

@@ -342,6 +342,12 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
         "  do: give it two or more conditions",
     ),
     (
+        lambda p, e: any_of([x == 1, x == 2]),
+        "`any_of` with one list of conditions\n"
+        "  why: each argument is an alternative, and the conditions of one must hold together\n"
+        "  do: give each as an argument of its own, as in `any_of(*conditions)`",
+    ),
+    (
         lambda p, e: any_of(e(x, y), ()),
         "an alternative without conditions\n"
         "  why: it would always hold\n"
