@@ -37,6 +37,7 @@ from lftj.store.copies import copies_of, walked
 from lftj.store.primary_keys import as_declared, facts_by_key
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
+from lftj.triggers.from_clauses import FOLDED
 from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from lftj.values.schema import Schema
@@ -169,6 +170,8 @@ def _log_of(streams: Streams, commit: Commit, name: str) -> RowLog:
                 why, below, remedy = withheld, "", without
             elif known := streams.known_below(name, by_head, relations):
                 remedy = f"watch {' or '.join(f'`{part}`' for part in known)}, which it is derived from"
+            elif not any(c.aggregate and c.aggregate.op in FOLDED for part in parts for c in by_head.get(part, ())):
+                remedy = "watch a count, sum or mean; or leave `watch=` out: `delta` has what all events change"
         if below:
             why = f"it reads `{below}`, which triggers do not keep and which changes at no known event"
             remedy = "watch a count, sum or mean over relations without rules, or over heads that triggers keep"

@@ -203,6 +203,19 @@ def test_what_forbids_a_log_is_told(rule: str, row: tuple[int, ...], why: str) -
     assert db.apply([("o", "+1", [(1, 2, 4)])], watch=["h"]).logs["h"].num_rows
 
 
+@pytest.mark.parametrize(
+    ("rule", "counts"),
+    [("h[k] = count : { p(k, _) }.", True), ("h(k) :- p(k, d), d > 1.", False), ("h[k] = max d : { p(k, d) }.", False)],
+)
+def test_triggers_are_proposed_for_what_they_can_keep(rule: str, counts: bool) -> None:
+    """Each such head was to be kept by triggers, which then kept it in another way and refused it again."""
+    db = lftj.Database(f".decl p(k:number, d:number) {rule}", maintain={"h": "recompute"})
+    with pytest.raises(DataError, match="`h` is not known event by event") as told:
+        db.apply([("p", "+1", [(1, 2)])], watch=["h"])
+    assert ("triggers" in told.value.remedy) == counts
+    assert told.value.remedy.startswith("watch a count, sum or mean")
+
+
 DEFAULTS = {
     "of several rows": "c(d) :- a(d).  c(0) :- !a(_).",
     "of another value": "m[] = sum d : { a(d) }.  c(d) :- m[] = d.  c(1) :- !m(_).",
