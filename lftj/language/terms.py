@@ -27,7 +27,7 @@ from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VAR
 from lftj.language.notation import NAME
 from lftj.language.text import literal_source, term_source
 from lftj.language.types import DECIMAL, FLOAT, NUMBER, NUMERIC, SYMBOL, of_class
-from lftj.values.faults import counted
+from lftj.values.faults import counted, with_article
 from lftj.values.type_table import family_of, type_of
 from lftj.values.value_type import Misfit
 
@@ -554,13 +554,13 @@ def check_name(name: object, what: str, reserved: Iterable[str] = RESERVED) -> s
     """The name, if it can be written in rule text; BuilderError if not."""
     if not isinstance(name, str) or not has_form_of_name(name):
         fail(
-            f"{name!r} cannot name a {what}",
+            f"{name!r} cannot name {with_article(what)}",
             why="the program can be written as rule text, where a name has a form",
             remedy="a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit",
         )
     if name in reserved:
         fail(
-            f"`{name}` cannot name a {what}: it is a reserved word",
+            f"`{name}` cannot name {with_article(what)}: it is a reserved word",
             why="the word has a meaning of its own in rules",
             remedy="choose another name",
         )

@@ -399,7 +399,7 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
     ),
     (
         lambda p, e: p.output("r", **{"a b": 1}),
-        "'a b' cannot name a option\n"
+        "'a b' cannot name an option\n"
         "  why: the program can be written as rule text, where a name has a form\n"
         "  do: a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit",
     ),
