@@ -125,7 +125,7 @@ def test_methods() -> None:
         "write_outputs",
     ]
     assert public(lftj.Relation) == sorted([*FORMS, "columns", "get", "name", "scan"])
-    assert public(lftj.Query) == sorted([*FORMS, "count", "explain", "relation", "stats"])
+    assert public(lftj.Query) == sorted([*FORMS, "columns", "count", "explain", "relation", "stats"])
 
 
 def test_methods_of_transactions_and_snapshots() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lftj.results.relation import Relation
+from lftj.results.relation import Columns, Relation
 from lftj.results.tabular import Held, Tabular
 
 if TYPE_CHECKING:
@@ -43,6 +43,13 @@ class Query(Tabular):
             self._evaluate()
         assert self._answer is not None
         return self._answer
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The types of its columns by name, in order. Nothing is evaluated for them."""
+        if self._answer is None:
+            return Columns(self._database._now(self._compiled).schema)
+        return self._answer.columns
 
     def _evaluate(self) -> None:
         """Find the answer, however long it is."""

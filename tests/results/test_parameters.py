@@ -290,6 +290,23 @@ def test_parameters_and_columns_of_a_prepared_query() -> None:
     assert "$who" in str(prepared.explain(who="a", least=1))
 
 
+def test_a_query_has_columns_as_its_answer_and_a_prepared_query_have() -> None:
+    """It had none, though it is a table as a relation is."""
+    db = lftj.Database('.decl t(a:number, at:timestamp("Europe/Berlin")?, kg:decimal(5,2)?)  t(1, null, null).')
+    for text in ("t(a, x, y)", "t(1, x, _), is_null(x)", "t(a, _, _), y = a + 1", "t(1, _, _)", "t($a, x, y)"):
+        query = db.query(text, **({"a": 1} if "$" in text else {}))
+        columns = query.columns
+        assert repr(query).endswith("not evaluated yet")
+        assert list(columns.items()) == list(query.relation().columns.items()) == list(query.columns.items())
+        assert columns == db.prepare_query(text).columns
+    asked = db.query("t(a, x, y)")
+    with db.transaction() as tx:
+        tx.erase("t", [(1, None, None)])
+    assert asked.columns == {"a": "number", "x": 'timestamp("Europe/Berlin")?', "y": "decimal(5,2)?"}
+    with pytest.raises(lftj.DataError, match="has no column 'z'"):
+        asked.columns["z"]
+
+
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "s($who, b)",
