@@ -115,7 +115,7 @@ class Outside(Protocol):
     def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
         """The name of a head with the values of parameters that occur outside.
 
-        `asked`: those only that the query around asks for, in the rows that meet all its conditions so far.
+        They are those of the rows that meet its conditions so far. `asked`: those only that the query around asks for.
         """
 
     def apart(self, queries: Queries) -> Outside:
@@ -340,11 +340,12 @@ class QueryScope:
     def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
         """The name of a head with the values that parameters of a subquery have in the rows of this query.
 
-        `asked`: as conditions of few alternatives leave rows, and the query around asks for them.
+        Conditions leave rows out, but for those of several alternatives if they would make many rules. `asked`: those
+        only that the query around asks for.
         """
         outside = [p.outside for p in parameters]
         body = self.body.copy()
-        if not asked or body.splits(self.heads.nullable, outside, FEW):
+        if body.splits(self.heads.nullable, outside, FEW):
             body.conditions = [part for part in body.conditions if len(part) == 1]
         name = self.heads.name("values")
         made = body.choices(self.heads.nullable, outside)

@@ -57,3 +57,18 @@ def test_heads_have_a_row_for_rows_outside_and_not_for_every_value_of_a_column(s
     parts = [name for name in db._strata.order if name.startswith("@")]
     assert parts
     assert max(len(db._relations[name].content) for name in parts) <= lines
+
+
+@pytest.mark.parametrize("some", ["exists", "not exists"])
+def test_a_cast_within_is_made_for_no_row_that_a_choice_outside_leaves_out(some: str) -> None:
+    """Conditions with `or` left all values outside: a text that is no number was refused in a row not asked for."""
+    db = lftj.Database()
+    db.sql(f"""create table t (id int primary key, s text not null);
+        create table u (n int not null);
+        create view v as select id from t
+        where (s = '1' or s = '22') and {some} (select 1 from u where u.n < cast(t.s as bigint));
+        insert into u values (5), (30);
+        insert into t values (1, '1'), (2, 'x'), (3, '22');""")
+    assert list(db["v"]) == [(3,) if some == "exists" else (1,)]
+    db.sql("insert into t values (4, 'y'), (5, '22'); delete from t where id = 3")
+    assert list(db["v"]) == [(5,) if some == "exists" else (1,)]
