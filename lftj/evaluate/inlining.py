@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lftj.evaluate.group_scan import ROW_FOLDS, Extreme
-from lftj.language.clause import BodyAtom, Clause, Compare, Term, Var, replaced
+from lftj.language.clause import BodyAtom, Clause, Compare, Term, Var, names_of, replaced
 from lftj.values.type_table import in_dictionary
 
 
@@ -61,32 +61,32 @@ def _of_its_body(clause: Clause, derived: Clause) -> Clause:
 
 
 def _matched(atom: BodyAtom, others: tuple[BodyAtom, ...], derived: Clause) -> dict[str, Term] | None:
-    """What the variables of `derived` are where its head is `atom`, if each of its atoms is one of `others` then."""
+    """What the variables of `derived` are where its head is `atom`, if each of its atoms is one of `others` then.
+
+    None, too, if a variable that its head does not hold is compared or joined: other rows than those of `others` may
+    have the value that it needs.
+    """
     by: dict[str, Term] = {}
     for own, arg in zip(derived.head_args, atom.args, strict=True):
         if not isinstance(own, Var) or not isinstance(arg, Var) or own.name in by:
             return None
         by[own.name] = Var(arg.name, own.type)
-    for read in derived.atoms:
-        found = next((more for other in others if (more := _match(read, other, by)) is not None), None)
-        if found is None:
-            return None
-        by |= found
-    return by
-
-
-def _match(read: BodyAtom, other: BodyAtom, by: dict[str, Term]) -> dict[str, Term] | None:
-    """What else the variables of `read` are if it is `other`; None if it is not."""
-    more: dict[str, Term] = {}
-    if read.predicate != other.predicate:
+    compared = names_of(*(side for compare in derived.compares for side in (compare.left, compare.right)))
+    within = [arg.name for read in derived.atoms for arg in read.args if isinstance(arg, Var) and arg.name not in by]
+    if not compared <= by.keys() or len(set(within)) < len(within):
         return None
+    return by if all(any(_is(read, other, by) for other in others) for read in derived.atoms) else None
+
+
+def _is(read: BodyAtom, other: BodyAtom, by: dict[str, Term]) -> bool:
+    """Whether each row of `other` is one of `read`."""
+    if read.predicate != other.predicate:
+        return False
     for own, arg in zip(read.args, other.args, strict=True):
         if isinstance(own, Var):
-            known = by.get(own.name) or more.get(own.name)
-            if not isinstance(arg, Var) or (isinstance(known, Var) and known.name != arg.name):
-                return None
-            if known is None:
-                more[own.name] = Var(arg.name, own.type)
+            known = by.get(own.name)
+            if isinstance(known, Var) and not (isinstance(arg, Var) and arg.name == known.name):
+                return False
         elif own is not None and own != arg:
-            return None
-    return more
+            return False
+    return True

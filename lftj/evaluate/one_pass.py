@@ -117,6 +117,10 @@ class OnePass:
         self._waiting: dict[str, list[SharedAggregate]] | None = None
         self._found: dict[str, Found] = {}
 
+    def __contains__(self, head: str) -> bool:
+        """Whether a pass for others found what this head comes to."""
+        return head in self._found
+
     def found(self, clause: Clause) -> Found | None:
         """What a pass for another found for `clause`, too."""
         return self._found.pop(clause.head, None)

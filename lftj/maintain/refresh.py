@@ -77,10 +77,11 @@ def refresh(
 
 
 def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads | None) -> None:
-    filled = None if kept is None else TRIGGERS.evaluated(Step.at_rest(evaluator, kept), heads, limits)
+    found = evaluator.one_pass is not None and heads.name in evaluator.one_pass
+    filled = None if kept is None or found else TRIGGERS.evaluated(Step.at_rest(evaluator, kept), heads, limits)
     followed = kept is not None and not kept.passing
     made = evaluate(evaluator, heads, limits, followed=followed) if filled is None else Evaluated(filled.relations, {})
-    found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
+    without = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
     for head, relation in made.relations.items():
         if relation.schema.key or (relation.schema.functional and (not heads.grouped or len(relation.facts))):
             check_content(evaluator, head, relation, None, limits)
@@ -92,7 +93,7 @@ def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads
         relations=relations,
         stale=state.stale - set(heads.names),
         evaluations={**state.evaluations, **made.evaluations},
-        undefined=with_undefined(state.undefined, heads.names, found),
+        undefined=with_undefined(state.undefined, heads.names, without),
     )
     if kept is not None and filled is not None and filled.kept is not None:
         kept.heads[heads.name] = filled.kept

@@ -24,7 +24,7 @@ from lftj.evaluate.accumulators import Folding, Sums
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.folds_by_group import FoldedTerm, FoldsByGroup
 from lftj.join import dense_groups, exactsum
-from lftj.maintain import commit, recompute, refresh, step
+from lftj.maintain import commit, recompute, refresh, step, triggers
 from lftj.program.strata import Heads
 from tests.aggregates.test_by_columns import CONDITIONS, DECLARED, DEFINED, OPERANDS, VALUES, accepted, answers
 from tests.conftest import examples
@@ -258,3 +258,58 @@ def test_extremes_of_what_is_read_elsewhere_or_has_facts() -> None:
     assert list(db.sql(over.format("union all select 7, v from t", "max(w), min(w)"))) == [(18, 1)]
     kept = "with x as (select k, v * 2 as w from t where v > 1) select w, (select max(w) from x) from x"
     assert sorted(db.sql(kept)) == [(8, 18), (10, 18), (18, 18)]
+
+
+def test_bindings_that_other_rows_decide_are_not_left_out() -> None:
+    """`big` says that some row of a name has many, which need not be the row that is counted."""
+    db = lftj.Database._sized(columns_from=0)
+    db.sql("create table t (name text not null, qty int not null)")
+    db.load("t", [("a", 1), ("a", 9), ("b", 2), ("c", 7), ("c", 8), ("c", 1)])
+    big = "with big as (select distinct {} as part from t where qty > {}) "
+    over = "select count(*) as n, sum(qty) as items from t, big where {} = part"
+    assert list(db.sql(big.format("name", 5) + over.format("name"))) == [(5, 26)]
+    assert list(db.sql(big.format("upper(name)", 5) + over.format("upper(name)"))) == [(5, 26)]
+    assert list(db.sql(big.format("qty", 5) + over.format("qty"))) == [(3, 24)]
+    within = "select sum(qty) as items from t where exists (select 1 from t as u where u.qty > 5 and u.name = t.name)"
+    assert list(db.sql(within)) == [(26,)]
+
+
+TEXTS = ("upper(name)", "substr(name, 1, 1)", "length(name)", "name || '!'", "round(price)", "cast(price as int)")
+CHOSEN = (
+    "name like '%1%'",
+    "length(name) > 2",
+    "price > 2",
+    "qty in (1, 3)",
+    "name not like 'a%'",
+    "price is not null",
+)
+FOLDED = ("count(*)", "sum(qty)", "avg(price)", "max(price)", "min(qty)", "max(length(name))", "count(distinct name)")
+
+
+@given(rng=seeds)
+@examples(60, 6)
+def test_questions_about_texts_are_answered_as_views_are(rng: Random) -> None:
+    """By columns, with relations of bindings left out, whatever would be evaluated by maps; or walked."""
+    groups, folded = rng.sample(TEXTS, rng.choice([0, 1, 1, 2])), rng.sample(FOLDED, rng.choice([1, 2, 4]))
+    folded = [f"{fold} filter (where {rng.choice(CHOSEN)})" if rng.random() < 0.3 else fold for fold in folded]
+    where = " and ".join(rng.sample(CHOSEN, rng.choice([0, 1, 1, 2]))) or "true"
+    shown = ", ".join(f"{term} as c{i}" for i, term in enumerate([*groups, *folded]))
+    grouped = f"group by {', '.join(str(i + 1) for i in range(len(groups)))}" if groups else ""
+    text = f"select {shown} from t where {where} {grouped}"
+    rows = [
+        (rng.choice(["a", "a1", "Ab", "b12", ""]), rng.choice([1, 2, 3]), rng.choice([None, 0.5, 2.5, 1.49]))
+        for _ in range(rng.choice([0, 3, 30]))
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_columns, "PART", rng.choice([1, 100]))
+        patch.setattr(by_columns, "PART_OF_TEXTS", rng.choice([1, 100]))
+        if rng.random() < 0.5:
+            patch.setattr(triggers.Triggers, "_is_far_dearer", lambda *_: True)
+        db = lftj.Database._sized(columns_from=rng.choice([0, 0, 1 << 60]))
+        db.sql("create table t (name text not null, qty int not null, price double)")
+        db.load("t", rows)
+        asked = sorted(db.sql(text), key=str)
+    db = lftj.Database._sized(columns_from=1 << 60)
+    db.sql(f"create table t (name text not null, qty int not null, price double); create view v as {text}")
+    db.load("t", rows)
+    assert sorted(db["v"], key=str) == asked, text
