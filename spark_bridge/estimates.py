@@ -63,8 +63,7 @@ def layout_body(
             why="heavy keys are split by the second variable that all atoms of a rule share",
             remedy="place whole keys only, or leave the placement to lftj",
         )
-    body: Body = {"second": chosen.split, "rows": dict(rows), "placement": chosen.json()}
-    return body | ({"staged": True} if len(plan.stages) > 1 else {})
+    return {"second": chosen.split, "rows": dict(rows), "placement": chosen.json(), "staged": True}
 
 
 def chosen_placement(

@@ -267,6 +267,19 @@ def test_facts_of_heads(tmp_path: Path) -> None:
         assert sorted(rows_of(query.table(name))) == sorted(db[name]), name
 
 
+def test_one_stage_in_which_one_partition_derives_a_head(tmp_path: Path) -> None:
+    """Its plan was made again as one without stages, which is refused: `create` failed after its plan was accepted."""
+    text = ".decl q(a:number, b:number) t(x) :- q(x, _). p() :- q(x, x)."
+    assert len(make_stages(text, replicate=["t"]).stages) == 1
+    inputs = {"q": [(1, 2), (3, 3)]}
+    query = Partitioned.create(InProcess(), text, inputs, checkpoint=tmp_path / "q", partitions=3, replicate=["t"])
+    assert rows_of(query.table("p")) == [()]
+    query.apply({"q": [(3, 3, -1)]}, batch_id="1")
+    assert rows_of(query.table("p")) == []
+    assert rows_of(Partitioned.open(InProcess(), tmp_path / "q").table("t")) == [(1,)]
+    assert query.verify()["ok"]
+
+
 NULLS = """
 .decl n(x:number?, s:symbol?)
 .decl m(x:number?, s:symbol?)
