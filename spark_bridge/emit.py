@@ -15,11 +15,11 @@ What one partition derives for all has an atom more in its body, `here__one()`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from lftj.language import BodyAtom
-from lftj.language.clause import owner
+from lftj.language import BodyAtom, Clause
+from lftj.language.clause import Term, Var, owner, replaced
 from spark_bridge.plan import ONE, Copy, PartitionPlan, Pattern, PlanStep
 
 HERE = "here__one"
@@ -42,14 +42,15 @@ def copy_names(copies: Iterable[Copy]) -> dict[Copy, str]:
 
 def program_text(plan: PartitionPlan) -> str:
     """The program of a partition."""
-    return "\n".join([*_declarations(plan), *(_rule(step, copy_names(plan.copies)) for step in plan.steps)]) + "\n"
+    return "\n".join([*_declarations(plan), *(text for _, text in _rules(plan))]) + "\n"
 
 
 def users_text(text: str, plan: PartitionPlan) -> str:
     """What a partition says of its program, in the rules, names and places of the user's."""
     names, first = copy_names(plan.copies), len(_declarations(plan)) + 1
-    spans = {str(first + i): step.clause.span for i, step in enumerate(plan.steps)}
-    rules = {_rule(step, names): step.clause.text or str(step.clause) for step in plan.steps}
+    written = _rules(plan)
+    spans = {str(first + i): clause.span for i, (clause, _) in enumerate(written)}
+    rules = {text: clause.text or str(clause) for clause, text in written}
     relations = {name: owner(relation) for (relation, _), name in names.items()}
 
     def place(found: re.Match[str]) -> str:
@@ -66,11 +67,11 @@ def users_text(text: str, plan: PartitionPlan) -> str:
 
 
 def _declarations(plan: PartitionPlan) -> list[str]:
-    lines = []
+    lines, functional = [], _functional(plan)
     for (relation, _), name in copy_names(plan.copies).items():
         schema = plan.program.schemas[relation]
-        columns = [f"{column.name}:{column.type}" for column in schema.columns]
-        if schema.functional:
+        columns = [f"{_column(i, column.name)}:{column.type}" for i, column in enumerate(schema.columns)]
+        if relation in functional:
             lines.append(f".decl {name}({', '.join(columns[:-1])}) -> {columns[-1]}")
         else:
             lines.append(f".decl {name}({', '.join(columns)})")
@@ -79,21 +80,40 @@ def _declarations(plan: PartitionPlan) -> list[str]:
     return lines
 
 
-def _rule(step: PlanStep, names: dict[Copy, str]) -> str:
-    def renamed(atoms: tuple[BodyAtom, ...], patterns: tuple[Pattern, ...]) -> tuple[BodyAtom, ...]:
-        pairs = zip(atoms, patterns, strict=True)
-        return tuple(replace(atom, predicate=names[atom.predicate, pattern]) for atom, pattern in pairs)
+def _functional(plan: PartitionPlan) -> set[str]:
+    """The relations with one value per key."""
+    looked_up = {step.clause.head for step in plan.steps if _is_looked_up(step.clause)}
+    return looked_up | {name for name, schema in plan.program.schemas.items() if schema.functional}
 
-    head = names[step.clause.head, step.head]
-    clause = replace(
-        step.clause,
-        head=head,
-        atoms=((BodyAtom(HERE, ()),) if step.head == ONE else ()) + renamed(step.clause.atoms, step.positive),
-        negated=renamed(step.clause.negated, step.negated),
-    )
-    matching = "".join(f", or_null({name})" for name in sorted(clause.or_null))
+
+def _column(at: int, name: str) -> str:
+    """A column's name in the language: one that no program can write has a number."""
+    return name if name.isidentifier() else f"c__{at}"
+
+
+def _is_looked_up(clause: Clause) -> bool:
+    """Whether a clause is an aggregate within a recursion by keys, one of several alternatives as the case may be."""
+    return clause.acyclic and clause.aggregate is not None
+
+
+def _rules(plan: PartitionPlan) -> list[tuple[Clause, str]]:
+    """The rules as text, each with a clause that it says; the alternatives of an aggregate are one rule."""
+    names, written = copy_names(plan.copies), list[list[PlanStep]]()
+    for step in plan.steps:
+        last = written[-1][0] if written else None
+        if last and _is_looked_up(step.clause) and (last.clause.head, last.head) == (step.clause.head, step.head):
+            written[-1].append(step)
+        else:
+            written.append([step])
+    functional = {name for copy, name in names.items() if copy[0] in _functional(plan)}
+    return [(steps[0].clause, _rule(steps, names, functional)) for steps in written]
+
+
+def _rule(steps: Sequence[PlanStep], names: dict[Copy, str], functional: Collection[str]) -> str:
+    clauses = [_renamed(step, names) for step in steps]
+    clause = clauses[0]
     if clause.aggregate is None and not clause.best:
-        return f"{str(clause).removesuffix('.')}{matching}."
+        return f"{str(clause).removesuffix('.')}{_matching(clause)}."
     # The text of an aggregate clause, or of one that proposes best values, is no rule; that of the rule it comes from
     # is: its head's keys are the groups.
     op, groups = clause.best, len(clause.head_args) - 1
@@ -101,5 +121,55 @@ def _rule(step: PlanStep, names: dict[Copy, str]) -> str:
         op, groups = clause.aggregate.op, clause.aggregate.groups
     keys = ", ".join(map(str, clause.head_args[:groups]))
     operand = "".join(f" {term}" for term in clause.head_args[groups:])
-    body = str(replace(clause, aggregate=None, best="", head_args=())).partition(" :- ")[2].removesuffix(".") + matching
-    return f"{head}[{keys}] = {op}{operand} : {{ {body} }}."
+    if len(clauses) > 1:
+        shared = set.intersection(*({variable.name for variable in each.variables()} for each in clauses))
+        clauses = [_alternative(each, shared, functional) for each in clauses]
+    bodies = " ; ".join(map(_body, clauses))
+    # With a body of its own, the least or greatest is a value to be looked up, and no recursion of best values.
+    return f"{clause.head}[{keys}] = {op}{operand} : {{ {bodies} }}{' :- 0 = 0' if _is_looked_up(clause) else ''}."
+
+
+def _renamed(step: PlanStep, names: dict[Copy, str]) -> Clause:
+    """The clause of a step, over the copies that it reads."""
+
+    def renamed(atoms: tuple[BodyAtom, ...], patterns: tuple[Pattern, ...]) -> tuple[BodyAtom, ...]:
+        pairs = zip(atoms, patterns, strict=True)
+        return tuple(replace(atom, predicate=names[atom.predicate, pattern]) for atom, pattern in pairs)
+
+    return replace(
+        step.clause,
+        head=names[step.clause.head, step.head],
+        atoms=((BodyAtom(HERE, ()),) if step.head == ONE else ()) + renamed(step.clause.atoms, step.positive),
+        negated=renamed(step.clause.negated, step.negated),
+    )
+
+
+def _alternative(clause: Clause, shared: Collection[str], functional: Collection[str]) -> Clause:
+    """One of several clauses of an aggregate, without variables and wildcards that are not in all of them (`shared`).
+
+    Such a one is the value of a key, so it can be written as that: `t(y, u), u != 2` as `t[y] != 2`. That there is one
+    need not be said where another atom looks it up.
+    """
+    values, atoms = dict[str, Term](), list[BodyAtom]()
+    looked_up = {(atom.predicate, atom.args[:-1]) for atom in clause.atoms if atom.args and atom.args[-1] is not None}
+    for atom in clause.atoms:
+        value = atom.args[-1] if atom.predicate in functional else atom
+        if isinstance(value, Var) and value.name not in shared:
+            values[value.name] = Var(f"{atom.predicate}[{', '.join(map(str, atom.args[:-1]))}]", value.type)
+        elif value is not None or (atom.predicate, atom.args[:-1]) not in looked_up:
+            atoms.append(atom)
+    compares = tuple(
+        replace(compare, left=replaced(compare.left, values), right=replaced(compare.right, values))
+        for compare in clause.compares
+    )
+    return replace(clause, atoms=tuple(atoms), compares=compares)
+
+
+def _body(clause: Clause) -> str:
+    """What an aggregate has in braces."""
+    plain = replace(clause, aggregate=None, best="", head_args=())
+    return str(plain).partition(" :- ")[2].removesuffix(".") + _matching(clause)
+
+
+def _matching(clause: Clause) -> str:
+    return "".join(f", or_null({name})" for name in sorted(clause.or_null))
