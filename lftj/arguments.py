@@ -102,7 +102,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def size(value: object) -> int | None:
+def size(value: object, name: str = "memory_limit") -> int | None:
     """A memory limit in bytes: a number, or a text as the command line takes it; None for none."""
     if value is None:
         return None
@@ -113,10 +113,10 @@ def size(value: object) -> int | None:
         found = value.__index__()
     if found is None or found < 1:
         raise refused(
-            "memory_limit",
+            name,
             value,
             "it is a number of bytes, 1 or more, or such a number in words",
-            f'give {SIZES}, as in `memory_limit="2GiB"`, or leave it out for no limit',
+            f'give {SIZES}, as in `{name}="2GiB"`, or leave it out for no limit',
         )
     return found
 

@@ -39,6 +39,7 @@ from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
 from spark_bridge.partition import stop_at
 from spark_bridge.plan import PART, StagedPlan
+from spark_bridge.query_arguments import PARTITIONS, folder, how_many, memory_of, planning, sources
 from spark_bridge.requests import Executor, Requests
 from spark_bridge.stages import make_stages
 from spark_bridge.state_layout import StateLayout
@@ -83,35 +84,31 @@ class Partitioned(Answering):
         partitions: int,
         outputs: Sequence[str] | None = None,
         replicate: Sequence[str] = (),
-        partition_memory: int | None = None,
+        partition_memory: int | str | None = None,
         maintain: Mapping[str, str] | None = None,
         placement: ChosenBy | None = None,
     ) -> Partitioned:
         """Check and plan, read the inputs, place their keys, evaluate, commit version 0."""
-        if partitions < 1:
-            raise PlanError(
-                f"partitions={partitions}",
-                why="it is how many parts the relations are split into",
-                remedy="give 1 or more",
-            )
-        options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
+        store, options = Checkpoint(folder(checkpoint)), planning(program, partitions, outputs, replicate)
+        sources(inputs)
+        maintain = arguments.by_name("maintain", maintain, 'give a dict, as in `maintain={"tri": "trace"}`')
+        memory = memory_of(partition_memory)
         plan = make_stages(program, **options)
         for name in inputs:
             known_relation(plan, name)
-        for name, how in (maintain or {}).items():
+        for name, how in maintain.items():
             if name not in plan.derived or how not in VALUES["maintain"]:
                 raise PlanError(
                     f"maintain={{{name!r}: {how!r}}} says nothing",
                     why="it says how what rules derive is kept up to date",
                     remedy=f"name a relation that rules derive, and one of {', '.join(VALUES['maintain'])}",
                 )
-        store = Checkpoint(checkpoint)
         query = {
             "program": program,
-            "outputs": None if outputs is None else list(outputs),
-            "replicate": list(replicate),
-            "memory": partition_memory,
-            "maintain": dict(maintain or {}),
+            "outputs": options["outputs"],
+            "replicate": options["replicate"],
+            "memory": memory,
+            "maintain": dict(maintain),
             "identity": uuid.uuid4().hex,
         }
         store.begin(query)
@@ -166,7 +163,7 @@ class Partitioned(Answering):
     @classmethod
     def open(cls, executor: Executor, checkpoint: str | Path) -> Partitioned:
         """The query of a checkpoint, as its last commit left it."""
-        store = Checkpoint(checkpoint)
+        store = Checkpoint(folder(checkpoint))
         if store.head() < 0:
             raise StateError(
                 f"{store.folder} holds no checkpoint that was finished",
@@ -272,6 +269,7 @@ class Partitioned(Answering):
 
     def rescale(self, partitions: int, *, partition_memory: int | None = None, placement: Any = None) -> int:
         """Place the keys anew, over another number of partitions. The new version."""
+        partitions = how_many("partitions", partitions, PARTITIONS)
         version = self.version
         query = self.checkpoint.query
         options = {"outputs": query["outputs"], "replicate": query["replicate"], "partitions": partitions}

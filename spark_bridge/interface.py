@@ -15,6 +15,7 @@ from lftj.values.schema import Schema
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.estimates import Estimate, estimate_of
 from spark_bridge.keys import Keyed, canonical
+from spark_bridge.query_arguments import memory_of, planning, sources
 from spark_bridge.stages import make_stages
 
 
@@ -37,25 +38,19 @@ class PartitionedQuery:
         partitions: int,
         outputs: Sequence[str] | None = None,
         replicate: Sequence[str] = (),
-        partition_memory: int | None = None,
+        partition_memory: int | str | None = None,
     ) -> Estimate:
         """What `create` would do, and take: which atoms are partitioned and which replicated, bytes, expected skew.
 
         The rows are brought to this process; give it samples of what is large.
         """
-        schemas = make_stages(program, outputs=outputs, replicate=replicate, partitions=partitions).schemas
+        options, memory = planning(program, partitions, outputs, replicate), memory_of(partition_memory)
+        schemas = make_stages(program, **options).schemas
         tables = {
             name: Keyed(canonical(cls._arrow(source, schemas[name]), schemas[name], changes=False)[0], schemas[name])
-            for name, source in inputs.items()
+            for name, source in sources(inputs).items()
         }
-        return estimate_of(
-            program,
-            tables,
-            partitions=partitions,
-            outputs=outputs,
-            replicate=replicate,
-            partition_memory=partition_memory,
-        )
+        return estimate_of(program, tables, **options, partition_memory=memory)
 
     @staticmethod
     def _arrow(source: Any, schema: Schema) -> pa.Table:

@@ -25,11 +25,12 @@ import pyarrow as pa
 
 from lftj import arguments
 from lftj.values.schema import Schema
-from spark_bridge.bridge_errors import PlanError, StateError
+from spark_bridge.bridge_errors import StateError
 from spark_bridge.driver import Partitioned
 from spark_bridge.interface import PartitionedQuery
 from spark_bridge.local import Processes
 from spark_bridge.local_tables import arrow_of
+from spark_bridge.query_arguments import how_many
 
 
 class LocalQuery(PartitionedQuery):
@@ -50,7 +51,7 @@ class LocalQuery(PartitionedQuery):
         processes: int | None = None,
         outputs: Sequence[str] | None = None,
         replicate: Sequence[str] = (),
-        partition_memory: int | None = None,
+        partition_memory: int | str | None = None,
         maintain: Mapping[str, str] | None = None,
     ) -> LocalQuery:
         """Evaluate a program over sources, as version 0 of a checkpoint in a folder (None: one that goes with it).
@@ -60,13 +61,14 @@ class LocalQuery(PartitionedQuery):
         """
         count = _checked(arguments.cores() if processes is None else processes)
         executor = Processes(count)
-        temporary = Path(tempfile.mkdtemp(prefix="lftj-query-")) if checkpoint is None else None
+        place = Path(tempfile.mkdtemp(prefix="lftj-query-")) if checkpoint is None else checkpoint
+        temporary = Path(place) if checkpoint is None else None
         try:
             made = Partitioned.create(
                 executor,
                 program,
                 inputs,
-                checkpoint=temporary or checkpoint or "",
+                checkpoint=place,
                 partitions=count,
                 outputs=outputs,
                 replicate=replicate,
@@ -123,11 +125,7 @@ class LocalQuery(PartitionedQuery):
 
 
 def _checked(processes: int) -> int:
-    if processes < 1:
-        raise PlanError(
-            f"processes={processes}", why="it is how many processes may work at a time", remedy="give 1 or more"
-        )
-    return processes
+    return how_many("processes", processes, "it is how many processes may work at a time")
 
 
 def _ended(owner: int, query: Partitioned, temporary: Path | None) -> None:

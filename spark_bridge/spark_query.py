@@ -46,7 +46,7 @@ class SparkQuery(PartitionedQuery):
         partitions: int | None = None,
         outputs: Sequence[str] | None = None,
         replicate: Sequence[str] = (),
-        partition_memory: int | None = None,
+        partition_memory: int | str | None = None,
         maintain: Mapping[str, str] | None = None,
         holders: bool = True,
     ) -> SparkQuery:
@@ -54,7 +54,8 @@ class SparkQuery(PartitionedQuery):
 
         `partitions` (default: as many as there are cores). `outputs`: the relations to be asked for (default: those of
         `.output`, else all that rules derive). `replicate`: derived relations that every partition may derive in full.
-        `partition_memory`: bytes that a partition may take; what would be replicated is shared, if it has to be.
+        `partition_memory`: bytes that a partition may take, a number or a text such as "2GiB"; what would be replicated
+        is shared, if it has to be.
         `maintain`: how partitions keep a head up to date, as `lftj.Database.rules` takes it.
         `holders=False` keeps no database between batches.
 

@@ -57,7 +57,14 @@ class Checkpoint:
                 remedy="open it with `open`, or create in another folder",
             )
         for folder in ("commits", JOURNAL, STATE, OUTPUT):
-            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            try:
+                (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StateError(
+                    f"{self.folder} cannot be made a checkpoint",
+                    why=f"{error.filename}: {error.strerror}",
+                    remedy="give a folder that can be made, or written to, in `checkpoint=`",
+                ) from error
         self._query = query
 
     @property

@@ -319,6 +319,49 @@ def test_arguments_of_other_kinds(tmp_path: Path, ask: Callable[[Partitioned], o
     assert rows_of(query.table("g")) == [(5,)]
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"program": None}, "`program` cannot be None"),
+        ({"inputs": None}, "`inputs` cannot be None"),
+        ({"partitions": 1.5}, r"`partitions` cannot be 1\.5"),
+        ({"partitions": "2"}, "`partitions` cannot be '2'"),
+        ({"outputs": "g"}, r"`outputs` cannot be 'g'[^`]*`outputs=\[\"tri\"\]`"),
+        ({"replicate": "g"}, "`replicate` cannot be 'g'"),
+        ({"maintain": "trace"}, "`maintain` cannot be 'trace'"),
+        ({"partition_memory": "a lot"}, "`partition_memory` cannot be 'a lot'"),
+        ({"checkpoint": 5}, "`checkpoint` cannot be 5"),
+        ({"checkpoint": ""}, "`checkpoint` cannot be ''"),
+    ],
+)
+def test_options_of_other_kinds_make_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], words: str
+) -> None:
+    """An empty folder was the present one, a text was taken letter by letter, the others failed somewhere within."""
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"program": PAIRS, "inputs": {}, "checkpoint": tmp_path / "state", "partitions": 1}
+    with pytest.raises(ArgumentError, match=words):
+        Partitioned.create(InProcess(), **options | given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_in_words_and_processes_that_are_no_number(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"checkpoint": tmp_path / "state", "partitions": 1, "partition_memory": "2GiB"}
+    query = Partitioned.create(InProcess(), PAIRS, {"b": [(5, 6)]}, **options)
+    assert query.checkpoint.query["memory"] == 2 << 30
+    with pytest.raises(ArgumentError, match=r"`partitions` cannot be 1\.5"):
+        query.rescale(1.5)  # type: ignore[arg-type]
+    for processes in (1.5, "2", True):
+        with pytest.raises(ArgumentError, match="`processes` cannot be"):
+            LocalQuery.open(tmp_path / "state", processes=processes)  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_where_no_folder_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match=r"file cannot be made a checkpoint\s+why: .*Not a directory"):
+        Partitioned.create(InProcess(), PAIRS, {}, checkpoint=tmp_path / "file", partitions=1)
+
+
 # The command line ----------------------------------------------------------------------------------------------------
 
 
