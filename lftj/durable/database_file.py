@@ -211,8 +211,11 @@ class DatabaseFile:
         if len(self._waiting) >= WAITING:
             self.flush()
 
-    def flush(self) -> None:
-        """Write what waits; it waits until it is written. Whoever commits, makes a checkpoint or closes tries again."""
+    def flush(self, *, closing: bool = False) -> None:
+        """Write what waits; it waits until it is written. Whoever commits, makes a checkpoint or closes tries again.
+
+        `closing`: nobody tries again.
+        """
         self._settle()
         with self.container.lock:
             waiting = list(self._waiting)
@@ -229,18 +232,21 @@ class DatabaseFile:
                     self.symbols_written = symbols_there(self.container)
                 self._failed = bool(self._waiting)
                 if isinstance(error, DatabaseFileError) and self._waiting:
-                    raise self._still_waiting(error) from None
+                    raise self._still_waiting(error, closing=closing) from None
                 raise
             self._failed = False
 
-    def _still_waiting(self, error: DatabaseFileError) -> DatabaseFileError:
+    def _still_waiting(self, error: DatabaseFileError, *, closing: bool) -> DatabaseFileError:
         """The error where entries that were committed could not be written."""
         first, last = self._waiting[0].seq, self._waiting[-1].seq
         entries = f"entry {first} is" if first == last else f"entries {first} to {last} are"
         return DatabaseFileError(
             f"{error.what}: {entries} in memory only",
             why=f"{error.why}; with sync='off' a commit returns before it is written",
-            remedy="remove the cause: the next commit, `checkpoint` and `close` try again, and `close` is the last to",
+            remedy="the file is closed without them, and this database can still be read: load what it holds into"
+            " another one, or write it with `to_parquet`"
+            if closing
+            else "remove the cause: the next commit, `checkpoint` and `close` try again, and `close` is the last to",
         )
 
     # -- what is written of loads and rules ---------------------------------------------------------------------------
@@ -432,7 +438,7 @@ class DatabaseFile:
                 if not self.read_only:
                     if self._checkpointing is not None:
                         self._checkpointing.join()
-                    self.flush()
+                    self.flush(closing=True)
                     if self.seq > self.checkpoint_seq:
                         self.checkpoint(database)
             except Exception:

@@ -16,7 +16,7 @@ import lftj
 from lftj.durable import checking
 from lftj.errors import DatabaseFileError
 from tests.conftest import ROOT
-from tests.durable.shop import contents, lose, opened
+from tests.durable.shop import PROGRAM, contents, lose, opened
 
 
 def full(tmp_path: Path) -> lftj.Database:
@@ -50,7 +50,13 @@ def test_a_write_that_failed_beside_is_told(tmp_path: Path, act: Any) -> None:
         act(db)
     assert "room on the disk" not in str(caught.value)
     assert contents(db) == before
+    assert ("`close` try again" in caught.value.remedy) is (act is not lftj.Database.close)
     if act is lftj.Database.close:
+        assert "closed without them, and this database can still be read" in caught.value.remedy
+        other = lftj.Database(PROGRAM)
+        other.load("name", db["name"])
+        db["name"].to_parquet(tmp_path / "name.parquet")
+        assert len(other["name"]) >= 2000
         with opened(tmp_path / "shop.lftj") as again:
             assert not len(again["name"])
         return
