@@ -54,7 +54,7 @@ class FoldedTerm(NamedTuple):
 Folded = Sums | Ints
 
 
-class _Part(NamedTuple):
+class _FoldedPart(NamedTuple):
     """A part of the rows: their groups int64[k, n], and by fold its operand int64[n] and the rows that count (all)."""
 
     groups: Ints
@@ -81,7 +81,7 @@ class FoldsByGroup:
         compared = [side for conditions in self._folds.values() for c in conditions for side in (c.left, c.right)]
         self.read = [*{var.name: var for term in (*operands, *compared) for var in variables_of(term)}.values()]
         self._floats = any(fold.folding.storage == "float" and fold.extreme is None for fold in self._folds)
-        self._waiting: list[_Part] = []
+        self._waiting: list[_FoldedPart] = []
         self._rows = 0  # that wait
         self._known = 0  # groups
         self._folded: dict[FoldedTerm, Folded] = {}
@@ -95,7 +95,7 @@ class FoldsByGroup:
             return
         named = {var.name: column for var, column in zip(self.read, rows[k:], strict=True)}
         columns = TermColumns(named, rows.shape[1], self._evaluator.symbols, self._evaluator.given)
-        part = _Part(np.ascontiguousarray(rows[:k]), [])
+        part = _FoldedPart(np.ascontiguousarray(rows[:k]), [])
         for fold, conditions in self._folds.items():
             began = time.thread_time_ns()
             kept, without = columns.met(conditions)
