@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from lftj.join import exactsum
 from lftj.join.dense_groups import LEAST, NumberedGroups, dense_extremes, dense_words
 from lftj.join.row_table import RowTable
 from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
+from scantree.sort import sorting
 
 PROGRAM = ".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1."
 
@@ -68,7 +70,12 @@ def use_all(db: Any) -> None:
     assert (1, 3, 2.0) in db["l"]
     TextIndex().add(texts([*map(str, range(2_000))]))  # what many texts are looked up in, and how it grows
     ones = np.ones((2, LEAST), np.int64)
-    NumberedGroups.of(ones[:1]).sums(ones[0], ones[1], 0, 32)
+    numbered = NumberedGroups.of(ones[:1])
+    numbered.sums(ones[0], ones[1], 0, 32)
+    exactsum.sums_of_few(ones[1], ones[0], numbered.at, numbered.room)
+    assert NumberedGroups.dense(1024 * np.arange(LEAST)[None, :]) is not None  # in steps
+    assert NumberedGroups(np.array([1, 0]), 2, None, ones).runs()[1] is not None
+    assert sorting(ones)[1]
     assert dense_words(ones[:1], ones) is not None
     assert dense_extremes(ones, last=True) is not None
     for key in np.arange(3)[None, :], np.arange(0, 3 << 40, 1 << 40)[None, :]:  # that lie close together, and apart
