@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.accumulators import Folding, Sums, added_up, sums_by_number
-from lftj.evaluate.group_scan import ROW_FOLDS, Extreme, folded_rows
+from lftj.evaluate.group_scan import ROW_FOLDS, Extreme, folded_rows, ranked
 from lftj.evaluate.term_columns import TermColumns
 from lftj.join import exactsum
 from lftj.join.dense_groups import NumberedGroups
 from lftj.language.clause import Compare, Term, variables_of
+from lftj.values.type_table import in_dictionary
 
 if TYPE_CHECKING:
     from lftj.evaluate.evaluator import Evaluator
@@ -152,12 +153,14 @@ class FoldsByGroup:
             return added_up(before, sums) if isinstance(before, Sums) else sums
         assert operand is not None
         assert not isinstance(before, Sums)
-        rows = numbered.extremes(operand, kept, last=extreme.last)
+        folding, symbols = fold.folding, self._evaluator.symbols
+        ranks = ranked(operand, symbols) if in_dictionary(folding.operand) else operand
+        rows = numbered.extremes(operand, ranks, kept, last=extreme.last)
         self._known = max(self._known, rows.shape[1])
         if before is None:
             return rows
-        both, folding = np.concatenate([before, rows], axis=1), fold.folding
-        return folded_rows(folding.op, both, folding.groups, folding.operand, self._evaluator.symbols)
+        both = np.concatenate([before, rows], axis=1)
+        return folded_rows(folding.op, both, folding.groups, folding.operand, symbols)
 
 
 def _joined(parts: list[Ints], none: Ints) -> Ints:

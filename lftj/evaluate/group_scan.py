@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.dense_groups import dense_extremes
+from lftj.join.dense_groups import NumberedGroups, dense_extremes
 from lftj.join.groups import Runs
 from lftj.language.clause import Clause, Var
 from lftj.store.change import Change, change_of_rows
@@ -44,8 +44,8 @@ from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
 
-# Up to so many texts are ranked among themselves, not in the whole table.
-FEW = 2_000
+# Up to so many texts are ranked among themselves, not in the whole table, unless it has few for each code.
+FEW, RANKED = 2_000, 4
 
 
 class Extreme(NamedTuple):
@@ -236,7 +236,10 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     What is folded in order comes in order, group by group.
     """
     groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], ROW_FOLDS[op]
-    if isinstance(fold, Extreme) and not in_dictionary(type):
+    if isinstance(fold, Extreme):
+        if in_dictionary(type):
+            ranks = ranked(operand, symbols)
+            return NumberedGroups.of(np.ascontiguousarray(groups)).extremes(operand, ranks, None, last=fold.last)
         dense = dense_extremes(rows, last=fold.last)
         if dense is not None:
             return dense
@@ -253,16 +256,13 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
         joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
-    if not in_dictionary(type):
-        return np.vstack([distinct, fold.best.reduceat(operand, starts)])
-    ranks = ranked(operand, symbols)
-    order = np.argsort(ranks)
-    places = np.searchsorted(ranks, fold.best.reduceat(ranks, starts), sorter=order)
-    return np.vstack([distinct, operand[order[places]]])
+    return np.vstack([distinct, fold.best.reduceat(operand, starts)])
 
 
 def ranked(codes: Ints, symbols: SymbolTable) -> Ints:
     """Numbers in the order of the texts of `codes`."""
+    if len(symbols) <= RANKED * len(codes):
+        return symbols.order(codes, "symbol?")
     distinct, places = np.unique(codes, return_inverse=True)
     if len(distinct) > FEW:
         return symbols.order(codes, "symbol?")

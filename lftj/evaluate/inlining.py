@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from lftj.evaluate.group_scan import ROW_FOLDS, Extreme
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Var, names_of, replaced
-from lftj.values.type_table import in_dictionary
 
 
 def inlined(clause: Clause, derived: Clause) -> Clause | None:
@@ -45,11 +44,9 @@ def inlined(clause: Clause, derived: Clause) -> Clause | None:
 
 
 def is_extreme(clause: Clause) -> bool:
-    """Whether the clause keeps the least or the greatest value of each group, of others than texts."""
+    """Whether the clause keeps the least or the greatest value of each group."""
     aggregate = clause.aggregate
-    if aggregate is None or clause.acyclic or not isinstance(ROW_FOLDS.get(aggregate.op), Extreme):
-        return False
-    return not in_dictionary(clause.head_args[aggregate.groups].type)
+    return aggregate is not None and not clause.acyclic and isinstance(ROW_FOLDS.get(aggregate.op), Extreme)
 
 
 def _of_its_body(clause: Clause, derived: Clause) -> Clause:

@@ -133,13 +133,15 @@ def _add_words(groups, least, steps, spans, words, table, met):
 
 
 @kernel
-def _best_of(at, operand, last, table, met):
-    """Leave the least, or with `last` the greatest, of `operand` int64[m] at each place `at` int64[m] in `table`."""
+def _best_of(at, ranks, last, table, best):
+    """Leave the least, or with `last` the greatest, of `ranks` int64[m] at each place `at` int64[m] in `table`.
+
+    `best` int64[places]: whose it is, of those alike the first; -1 where there is none, which it holds before.
+    """
     for i in range(len(at)):
-        place, value = at[i], operand[i]
-        if not met[place] or (table[place] < value if last else value < table[place]):
-            table[place] = value
-        met[place] = True
+        place, rank = at[i], ranks[i]
+        if best[place] < 0 or (table[place] < rank if last else rank < table[place]):
+            table[place], best[place] = rank, i
 
 
 @kernel
@@ -201,16 +203,17 @@ class NumberedGroups(NamedTuple):
         there = np.flatnonzero(met)
         return self.groups(there), np.ascontiguousarray(table[there].T)
 
-    def extremes(self, operand: Ints, kept: npt.NDArray[np.bool_] | None, *, last: bool) -> Ints:
-        """The distinct groups in order, each with its least or (`last`) greatest value of `operand` int64[m].
+    def extremes(self, operand: Ints, ranks: Ints, kept: npt.NDArray[np.bool_] | None, *, last: bool) -> Ints:
+        """The distinct groups in order, each with its least or (`last`) greatest value, int64[k + 1, g].
 
-        int64[k + 1, g], of the bindings that are `kept` bool[m], or of all.
+        Of the values `operand` int64[m], which compare as `ranks` int64[m] do, of the bindings that are `kept` bool[m],
+        or of all.
         """
-        at, operand = (self.at, operand) if kept is None else (self.at[kept], operand[kept])
-        table, met = np.empty(self.room, np.int64), np.zeros(self.room, np.bool_)
-        _best_of(at, operand, last, table, met)
-        there = np.flatnonzero(met)
-        return np.vstack([self.groups(there), table[there]])
+        at, ranks, operand = (part if kept is None else part[kept] for part in (self.at, ranks, operand))
+        table, best = np.empty(self.room, np.int64), np.full(self.room, -1, np.int64)
+        _best_of(at, ranks, last, table, best)
+        there = np.flatnonzero(best >= 0)
+        return np.vstack([self.groups(there), operand[best[there]]])
 
     def runs(self) -> tuple[Ints, Ints | None, Ints]:
         """(the numbers of the groups that are there, what puts bindings in their order, where each of them begins).
@@ -251,4 +254,5 @@ def dense_extremes(rows: Ints, *, last: bool) -> Ints | None:
     None where they do not lie close together.
     """
     numbered = NumberedGroups.dense(np.ascontiguousarray(rows[:-1]))
-    return None if numbered is None else numbered.extremes(np.ascontiguousarray(rows[-1]), None, last=last)
+    operand = np.ascontiguousarray(rows[-1])
+    return None if numbered is None else numbered.extremes(operand, operand, None, last=last)

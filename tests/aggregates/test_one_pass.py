@@ -283,7 +283,16 @@ CHOSEN = (
     "name not like 'a%'",
     "price is not null",
 )
-FOLDED = ("count(*)", "sum(qty)", "avg(price)", "max(price)", "min(qty)", "max(length(name))", "count(distinct name)")
+FOLDED = (
+    "count(*)",
+    "sum(qty)",
+    "avg(price)",
+    "max(price)",
+    "min(qty)",
+    "max(name)",
+    "min(upper(name))",
+    "count(distinct name)",
+)
 
 
 @given(rng=seeds)

@@ -131,7 +131,7 @@ def test_dense_extremes_are_those_of_each_group(rng: Random) -> None:
     assert found is not None or len(held) > 1
     kept = [rng.random() < 0.5 for _ in range(n)]
     columns = np.array(rows, np.int64)
-    some = dense_groups.NumberedGroups.of(columns[:-1]).extremes(columns[-1], np.array(kept), last=last)
+    some = dense_groups.NumberedGroups.of(columns[:-1]).extremes(columns[-1], columns[-1], np.array(kept), last=last)
     held = {}
     for *group, value in (row for row, counts in zip(zip(*rows, strict=True), kept, strict=True) if counts):
         held.setdefault(tuple(group), []).append(value)
