@@ -236,13 +236,8 @@ def _float_sums(groups: Ints, values: Ints, rows: Ints, pieces: Ints) -> Sums:
     return Sums(groups, values, np.vstack([groups[:, rows[0]], rows[1]]), pieces)
 
 
-def sums_by_number(
-    folding: Folding, numbered: NumberedGroups, operand: Ints | None, kept: npt.NDArray[np.bool_] | None
-) -> Sums:
-    """The sums of the bindings that are `kept` bool[m], or of all, m < `MOST`, by the numbers of their groups."""
-    if kept is not None:
-        numbered = numbered._replace(at=numbered.at[kept])
-        operand = None if operand is None else operand[kept]
+def sums_by_number(folding: Folding, numbered: NumberedGroups, operand: Ints | None) -> Sums:
+    """The sums of m < `MOST` bindings by the numbers of their groups."""
     return _numbered_sums(folding, numbered, np.ones(len(numbered.at), np.int64), operand)
 
 

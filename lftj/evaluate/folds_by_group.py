@@ -56,38 +56,37 @@ Folded = Sums | Ints
 
 
 class _FoldedPart(NamedTuple):
-    """A part of the rows: their groups int64[k, n], and by fold its operand int64[n] and the rows that count (all)."""
+    """A part of the rows: their groups int64[k, n], and by conditions which of them meet these, and what they fold.
+
+    No marks: all of them do.
+    """
 
     groups: Ints
-    folds: list[tuple[Ints | None, Marks | None]]
-
-    def marks(self, fold: int) -> Marks:
-        """Which rows a fold counts."""
-        marks = self.folds[fold][1]
-        return np.ones(self.groups.shape[1], np.bool_) if marks is None else marks
+    chosen: list[tuple[Marks | None, dict[Term, Ints]]]
 
 
 class FoldsByGroup:
     """Rows of `groups` and of the variables that are `read`, and what they come to, fold by fold.
 
-    `cpu`: nanoseconds that each fold took.
+    `cpu`: nanoseconds that each fold took; those that have conditions in common share what these take.
     """
 
     def __init__(
         self, evaluator: Evaluator, groups: Sequence[Term], common: frozenset[Compare], folds: Iterable[FoldedTerm]
     ) -> None:
         self._evaluator, self._groups = evaluator, len(groups)
-        self._folds = {fold: sorted(fold.conditions - common, key=str) for fold in folds}
-        operands = [term for fold in self._folds for term in (fold.operand, *fold.defined)]
-        compared = [side for conditions in self._folds.values() for c in conditions for side in (c.left, c.right)]
-        self.read = [*{var.name: var for term in (*operands, *compared) for var in variables_of(term)}.values()]
-        self._floats = any(fold.folding.storage == "float" and fold.extreme is None for fold in self._folds)
+        self._folds = dict[frozenset[Compare], list[FoldedTerm]]()
+        for fold in folds:
+            self._folds.setdefault(fold.conditions - common, []).append(fold)
+        self.cpu = {fold: 0 for own in self._folds.values() for fold in own}
+        folded = [term for fold in self.cpu for term in (fold.operand, *fold.defined)]
+        compared = [side for conditions in self._folds for c in conditions for side in (c.left, c.right)]
+        self.read = [*{var.name: var for term in (*folded, *compared) for var in variables_of(term)}.values()]
         self._waiting: list[_FoldedPart] = []
         self._rows = 0  # that wait
         self._known = 0  # groups
         self._folded: dict[FoldedTerm, Folded] = {}
         self._defined = True
-        self.cpu = dict.fromkeys(self._folds, 0)
 
     def add(self, rows: Ints) -> None:
         """More rows int64[groups + read, n]."""
@@ -97,20 +96,20 @@ class FoldsByGroup:
         named = {var.name: column for var, column in zip(self.read, rows[k:], strict=True)}
         columns = TermColumns(named, rows.shape[1], self._evaluator.symbols, self._evaluator.given)
         part = _FoldedPart(np.ascontiguousarray(rows[:k]), [])
-        for fold, conditions in self._folds.items():
+        for conditions, folds in self._folds.items():
             began = time.thread_time_ns()
-            kept, without = columns.met(conditions)
-            operand = None if fold.operand is None else columns.codes_where(kept, fold.operand)
-            for term in fold.defined:
-                columns.codes_where(kept, term)
-            if without.any() or not columns.defined.all():
+            kept, without = columns.met(sorted(conditions, key=str))
+            terms = {term for fold in folds for term in (fold.operand, *fold.defined) if term is not None}
+            chosen = columns if kept.all() else columns.marked(kept, terms)
+            operands = {term: chosen.codes(term) for term in terms}
+            if without.any() or not chosen.defined.all():
                 self._defined, self._waiting = False, []
                 return
-            part.folds.append((operand, None if kept.all() else kept))
-            self.cpu[fold] += time.thread_time_ns() - began
+            part.chosen.append((None if chosen is columns else kept, operands))
+            self._took(folds, began)
         self._waiting.append(part)
         self._rows += rows.shape[1]
-        most = max(ROOM // (k + len(self._folds) + 1), self._known)
+        most = max(ROOM // (k + len(self.cpu) + 1), self._known)
         if self._rows >= min(PER_GROUP * self._known, most):
             self._add_up()
 
@@ -121,46 +120,51 @@ class FoldsByGroup:
         return self._folded if self._defined else None
 
     def _add_up(self) -> None:
-        k, parts = self._groups, self._waiting
-        self._waiting, self._rows = [], 0
-        groups = _joined([part.groups for part in parts], np.empty((k, 0), np.int64))
-        numbered = NumberedGroups.of(groups)
-        order = None
-        if self._floats and not exactsum.are_few(numbered.room, len(numbered.at)):
-            _, order, _ = numbered.runs()  # once for all floats, which are summed group by group
-        if order is not None:
-            numbered = numbered._replace(at=numbered.at[order])
-        for i, fold in enumerate(self._folds):
-            began = time.thread_time_ns()
-            operand = kept = None
-            if fold.operand is not None:
-                operand = _joined(
-                    [own for part in parts if (own := part.folds[i][0]) is not None], np.empty(0, np.int64)
-                )
-            if any(part.folds[i][1] is not None for part in parts):
-                kept = np.concatenate([part.marks(i) for part in parts])
-            if order is not None:
-                operand, kept = None if operand is None else operand[order], None if kept is None else kept[order]
-            self._folded[fold] = self._with(fold, numbered, operand, kept)
-            self.cpu[fold] += time.thread_time_ns() - began
+        parts, self._waiting, self._rows = self._waiting, [], 0
+        every = NumberedGroups.of(_joined([part.groups for part in parts], np.empty((self._groups, 0), np.int64)))
+        for i, folds in enumerate(self._folds.values()):
+            began, numbered, order = time.thread_time_ns(), every, None
+            if any(part.chosen[i][0] is not None for part in parts):
+                numbered = every._replace(at=every.at[np.concatenate([_marks(part, i) for part in parts])])
+            floats = any(fold.folding.storage == "float" and fold.extreme is None for fold in folds)
+            if floats and not exactsum.are_few(numbered.room, len(numbered.at)):
+                _, order, _ = numbered.runs()  # once for all of them, which are summed group by group
+                numbered = numbered if order is None else numbered._replace(at=numbered.at[order])
+            operands = dict[Term, Ints]()
+            for term in {fold.operand for fold in folds if fold.operand is not None}:
+                joined = _joined([part.chosen[i][1][term] for part in parts], np.empty(0, np.int64))
+                operands[term] = joined if order is None else joined[order]
+            for fold in folds:
+                operand = None if fold.operand is None else operands[fold.operand]
+                self._folded[fold] = self._with(fold, numbered, operand)
+            self._took(folds, began)
 
-    def _with(self, fold: FoldedTerm, numbered: NumberedGroups, operand: Ints | None, kept: Marks | None) -> Folded:
+    def _took(self, folds: Sequence[FoldedTerm], began: int) -> None:
+        for fold in folds:
+            self.cpu[fold] += (time.thread_time_ns() - began) // len(folds)
+
+    def _with(self, fold: FoldedTerm, numbered: NumberedGroups, operand: Ints | None) -> Folded:
         """What was folded, with more rows."""
         before = self._folded.get(fold)
         if (extreme := fold.extreme) is None:
-            sums = sums_by_number(fold.folding, numbered, operand, kept)
+            sums = sums_by_number(fold.folding, numbered, operand)
             self._known = max(self._known, sums.groups.shape[1])
             return added_up(before, sums) if isinstance(before, Sums) else sums
         assert operand is not None
         assert not isinstance(before, Sums)
         folding, symbols = fold.folding, self._evaluator.symbols
         ranks = ranked(operand, symbols) if in_dictionary(folding.operand) else operand
-        rows = numbered.extremes(operand, ranks, kept, last=extreme.last)
+        rows = numbered.extremes(operand, ranks, last=extreme.last)
         self._known = max(self._known, rows.shape[1])
         if before is None:
             return rows
         both = np.concatenate([before, rows], axis=1)
         return folded_rows(folding.op, both, folding.groups, folding.operand, symbols)
+
+
+def _marks(part: _FoldedPart, choice: int) -> Marks:
+    marks = part.chosen[choice][0]
+    return np.ones(part.groups.shape[1], np.bool_) if marks is None else marks
 
 
 def _joined(parts: list[Ints], none: Ints) -> Ints:

@@ -239,7 +239,7 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     if isinstance(fold, Extreme):
         if in_dictionary(type):
             ranks = ranked(operand, symbols)
-            return NumberedGroups.of(np.ascontiguousarray(groups)).extremes(operand, ranks, None, last=fold.last)
+            return NumberedGroups.of(np.ascontiguousarray(groups)).extremes(operand, ranks, last=fold.last)
         dense = dense_extremes(rows, last=fold.last)
         if dense is not None:
             return dense

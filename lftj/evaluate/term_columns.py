@@ -10,7 +10,7 @@ values lie close together is computed once for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,9 +77,7 @@ class TermColumns:
             others = [condition for condition in conditions if not _is_null_test(condition)]
             if held.all():
                 return self.met(others)
-            read = names_of(*(side for other in others for side in (other.left, other.right)))
-            columns = {name: self.columns[name][held] for name in read}
-            tested = TermColumns(columns, int(np.count_nonzero(held)), self.symbols, self.given)
+            tested = self.marked(held, (side for other in others for side in (other.left, other.right)))
             kept, without = np.zeros(self.count, np.bool_), np.zeros(self.count, np.bool_)
             kept[held], without[held] = tested.met(others)
             return kept, without
@@ -93,12 +91,16 @@ class TermColumns:
         self._defined = before
         return kept & ~without, kept & without
 
+    def marked(self, rows: npt.NDArray[np.bool_], terms: Iterable[Term]) -> TermColumns:
+        """The rows marked, with the columns that terms read."""
+        columns = {name: self.columns[name][rows] for name in names_of(*terms)}
+        return TermColumns(columns, int(np.count_nonzero(rows)), self.symbols, self.given)
+
     def codes_where(self, held: npt.NDArray[np.bool_], term: Term) -> Rows:
         """The codes of `term` for the rows marked, and 0 for the others, for which it need not have a value."""
         if held.all():
             return self.codes(term)
-        columns = {name: self.columns[name][held] for name in names_of(term)}
-        marked = TermColumns(columns, int(np.count_nonzero(held)), self.symbols, self.given)
+        marked = self.marked(held, [term])
         codes = np.zeros(self.count, np.int64)
         codes[held] = marked.codes(term)
         self._defined[held] &= marked.defined

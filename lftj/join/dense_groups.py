@@ -203,15 +203,13 @@ class NumberedGroups(NamedTuple):
         there = np.flatnonzero(met)
         return self.groups(there), np.ascontiguousarray(table[there].T)
 
-    def extremes(self, operand: Ints, ranks: Ints, kept: npt.NDArray[np.bool_] | None, *, last: bool) -> Ints:
+    def extremes(self, operand: Ints, ranks: Ints, *, last: bool) -> Ints:
         """The distinct groups in order, each with its least or (`last`) greatest value, int64[k + 1, g].
 
-        Of the values `operand` int64[m], which compare as `ranks` int64[m] do, of the bindings that are `kept` bool[m],
-        or of all.
+        Of the values `operand` int64[m] of the bindings, which compare as `ranks` int64[m] do.
         """
-        at, ranks, operand = (part if kept is None else part[kept] for part in (self.at, ranks, operand))
         table, best = np.empty(self.room, np.int64), np.full(self.room, -1, np.int64)
-        _best_of(at, ranks, last, table, best)
+        _best_of(self.at, ranks, last, table, best)
         there = np.flatnonzero(best >= 0)
         return np.vstack([self.groups(there), operand[best[there]]])
 
@@ -255,4 +253,4 @@ def dense_extremes(rows: Ints, *, last: bool) -> Ints | None:
     """
     numbered = NumberedGroups.dense(np.ascontiguousarray(rows[:-1]))
     operand = np.ascontiguousarray(rows[-1])
-    return None if numbered is None else numbered.extremes(operand, operand, None, last=last)
+    return None if numbered is None else numbered.extremes(operand, operand, last=last)
