@@ -90,7 +90,7 @@ class OnePass:
     """Aggregates that are about to be evaluated, and what one pass found for others than the one in hand.
 
     Heads are evaluated bottom up: what the first of those over one body reads does not change before the last. `below`:
-    heads without facts that nobody reads but other heads, while these are evaluated.
+    heads that have the rows that their clauses derive from others, and that only other heads read.
     """
 
     def __init__(self, clauses: Iterable[Clause], below: Collection[str] = ()) -> None:

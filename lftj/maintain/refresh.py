@@ -46,7 +46,7 @@ def refresh(
     strata = evaluator.state.strata
     needed = strata.below(names) & evaluator.state.stale
     together = [heads for heads in strata.together if not needed.isdisjoint(heads.names)]
-    below = [head for head in needed.difference(names) if not len(evaluator.relations[head].facts)] if once else []
+    below = {heads.name for heads in together if _only_derived(evaluator, heads)}.difference(names) if once else ()
     one_pass = evaluator.one_pass = OnePass((clause for heads in together for clause in heads.clauses), below)
     try:
         for heads in together:
@@ -74,6 +74,14 @@ def refresh(
                 raise
     finally:
         evaluator.one_pass = None
+
+
+def _only_derived(evaluator: Evaluator, heads: Heads) -> bool:
+    """Whether a head has the rows that its clauses derive from others, and nothing is checked in them."""
+    relation = evaluator.relations[heads.name]
+    schema = relation.schema
+    checked = schema.key or schema.functional or schema.constraint
+    return not (heads.recursive or checked or len(relation.facts))
 
 
 def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads | None) -> None:

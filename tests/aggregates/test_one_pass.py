@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 
 import lftj
-from lftj.errors import EvaluationError
+from lftj.errors import EvaluationError, KeyConflictError
 from lftj.evaluate import by_columns, folds_by_group
 from lftj.evaluate.accumulators import Folding, Sums
 from lftj.evaluate.evaluator import Evaluator
@@ -272,6 +272,23 @@ def test_bindings_that_other_rows_decide_are_not_left_out() -> None:
     assert list(db.sql(big.format("qty", 5) + over.format("qty"))) == [(3, 24)]
     within = "select sum(qty) as items from t where exists (select 1 from t as u where u.qty > 5 and u.name = t.name)"
     assert list(db.sql(within)) == [(26,)]
+
+
+def test_a_value_that_has_several_is_refused_below_an_extreme() -> None:
+    """It is what is checked in a relation that the extreme alone reads."""
+    db = lftj.Database._sized(columns_from=0)
+    db.sql("create table t (k int not null); create table u (k int not null, v int not null)")
+    db.load("t", [(1,), (2,)])
+    db.load("u", [(1, 5), (2, 7)])
+    questions = (
+        "select max((select v from u where u.k = t.k)) as most from t",
+        "select max(v) as most from (select (select v from u where v < 7) as v) x",
+    )
+    assert [list(db.sql(text)) for text in questions] == [[(7,)], [(5,)]]
+    db.load("u", [(1, 6)])
+    for text in questions:
+        with pytest.raises(KeyConflictError, match="stands for a value has several"):
+            db.sql(text)
 
 
 TEXTS = ("upper(name)", "substr(name, 1, 1)", "length(name)", "name || '!'", "round(price)", "cast(price as int)")
