@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lftj.evaluate.group_scan import ROW_FOLDS, Extreme
-from lftj.language.clause import BodyAtom, Clause, Compare, Term, Var, names_of, replaced
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Var, names_of, replaced
 
 
 def inlined(clause: Clause, derived: Clause) -> Clause | None:
@@ -49,10 +49,13 @@ def is_extreme(clause: Clause) -> bool:
     return aggregate is not None and not clause.acyclic and isinstance(ROW_FOLDS.get(aggregate.op), Extreme)
 
 
-def _of_its_body(clause: Clause, derived: Clause) -> Clause:
+def _of_its_body(clause: Clause, derived: Clause) -> Clause | None:
     """An extreme, for which it does not matter how often a value comes, over the bindings themselves."""
     (atom,) = clause.atoms
     terms = {arg.name: term for arg, term in zip(atom.args, derived.head_args, strict=True) if isinstance(arg, Var)}
+    unread = [term for name, term in terms.items() if name not in names_of(*clause.head_args)]
+    if len(terms) < len(atom.args) or any(isinstance(term, Apply) for term in unread):
+        return None  # nobody would look whether it has a value
     head_args = tuple(replaced(term, terms) for term in clause.head_args)
     return replace(derived, head=clause.head, head_args=head_args, aggregate=clause.aggregate)
 
