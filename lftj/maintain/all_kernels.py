@@ -72,6 +72,7 @@ def use_all(db: Any) -> None:
     ones = np.ones((2, LEAST), np.int64)
     numbered = NumberedGroups.of(ones[:1])
     numbered.sums(ones[0], ones[1], 0, 32)
+    numbered.extremes(ones[1], ones[1], last=True)
     exactsum.sums_of_few(ones[1], ones[0], numbered.at, numbered.room)
     assert NumberedGroups.dense(1024 * np.arange(LEAST)[None, :]) is not None  # in steps
     assert NumberedGroups(np.array([1, 0]), 2, None, ones).runs()[1] is not None
