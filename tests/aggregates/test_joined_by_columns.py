@@ -23,7 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate import by_columns, column_reading
 from lftj.join import row_table
 from lftj.join.row_table import RowTable
-from tests.aggregates.test_by_columns import DECLARED, VALUES, accepted, answers
+from tests.aggregates.test_by_columns import DECLARED, PAGES, VALUES, accepted, answers
 from tests.conftest import examples
 from tests.engine.programs import seeds
 
@@ -111,7 +111,8 @@ def test_what_a_walk_gives(rng: Random) -> None:
             patch.setattr(by_columns, "PART", part)
             patch.setattr(by_columns, "MANY", 99)
             patch.setattr(column_reading, "UNDECLARED", 1 << 60)
-            db = lftj.Database._sized(DECLARED + OTHERS + "\n".join(made for _, made in rules), columns_from=least)
+            program = DECLARED + OTHERS + "\n".join(made for _, made in rules)
+            db = lftj.Database._sized(program, columns_from=least, **PAGES)
             for name, held in given_rows:
                 db.load(name, held)
             db._kept.passing = True  # as of a question: what is followed is walked first

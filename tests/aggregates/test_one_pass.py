@@ -26,7 +26,7 @@ from lftj.evaluate.folds_by_group import FoldedTerm, FoldsByGroup
 from lftj.join import dense_groups, exactsum
 from lftj.maintain import commit, recompute, refresh, step, triggers
 from lftj.program.strata import Heads
-from tests.aggregates.test_by_columns import CONDITIONS, DECLARED, DEFINED, OPERANDS, VALUES, accepted, answers
+from tests.aggregates.test_by_columns import CONDITIONS, DECLARED, DEFINED, OPERANDS, PAGES, VALUES, accepted, answers
 from tests.conftest import examples
 from tests.engine.programs import seeds
 
@@ -86,7 +86,7 @@ def test_what_each_is_by_itself(rng: Random) -> None:
             patch.setattr(folds_by_group, "PER_GROUP", rng.choice([1, 16]))
             patch.setattr(exactsum, "VALUES", rng.choice([1, 16]))
             patch.setattr(dense_groups, "LEAST", rng.choice([1, 256]))
-            db = lftj.Database._sized(DECLARED + OTHER, columns_from=least)
+            db = lftj.Database._sized(DECLARED + OTHER, columns_from=least, **PAGES)
             if rng.random() < 0.5:  # what rules come to is evaluated with them
                 db.load("t", rows)
                 db.load("u", others)
@@ -329,9 +329,10 @@ def test_questions_about_texts_are_answered_as_views_are(rng: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(by_columns, "PART", rng.choice([1, 100]))
         patch.setattr(by_columns, "PART_OF_TEXTS", rng.choice([1, 100]))
+        patch.setattr(folds_by_group, "PER_GROUP", rng.choice([1, 16]))
         if rng.random() < 0.5:
             patch.setattr(triggers.Triggers, "_is_far_dearer", lambda *_: True)
-        db = lftj.Database._sized(columns_from=rng.choice([0, 0, 1 << 60]))
+        db = lftj.Database._sized(columns_from=rng.choice([0, 0, 1 << 60]), **PAGES)
         db.sql("create table t (name text not null, qty int not null, price double)")
         db.load("t", rows)
         asked = sorted(db.sql(text), key=str)
