@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 import lftj
+from lftj.values.codes import encode_float
 from scantree.memory import Arena
 from scantree.radix_sort import sort_words
+from scantree.sort import sorting
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
@@ -206,6 +208,13 @@ def words(n: int, sort: Callable[[npt.NDArray[np.uint64]], None]) -> Action:
     return lambda: sort(given.copy())
 
 
+def wide(n: int, sort: Callable[[npt.NDArray[np.int64]], object]) -> Action:
+    """What sorts `n` rows of a group and a float, which do not fit into a word with the place of a row."""
+    rng = np.random.default_rng(4)
+    given = np.stack([rng.integers(0, 100_000, n), encode_float(rng.integers(100, 100_000, n) / 100)])
+    return lambda: sort(given)
+
+
 CASES = [
     *(
         Case(f"commit of {size}", f"{how}, {size} rows", partial(commit, how, size))
@@ -219,6 +228,10 @@ CASES = [
         Case("sort", f"{n:,} words{by}", partial(words, n, sort))
         for n in (60_000, 1_000_000)
         for by, sort in (("", partial(sort_words, bits=WORD_BITS)), (" by numpy", np.ndarray.sort))
+    ),
+    *(
+        Case("sort", f"1,000,000 groups and floats{by}", partial(wide, 1_000_000, sort))
+        for by, sort in (("", sorting), (" by numpy", lambda rows: np.lexsort(rows[::-1])))
     ),
     Case("build", "200,000 pairs", build),
     Case("merge", "1 row", partial(update, SINGLE)),
