@@ -92,7 +92,7 @@ def folded_bindings(evaluator: Evaluator, clause: Clause, rows: Ints) -> tuple[I
 def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:
     """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
     if (one_pass := evaluator.one_pass) is not None:
-        shared = one_pass.found(clause) or one_pass.folded(evaluator, clause, limits)
+        shared = one_pass.folded(evaluator, clause, limits)
         if shared is not None:
             return _content(evaluator, clause, shared.folded, shared.evaluation)
     found = scan_of(evaluator, clause)

@@ -110,7 +110,7 @@ def _of_instant(compute: Callable[[Rows], Rows]) -> Function:
 
 
 def days_of(instants: Rows) -> Rows:
-    """The days of timestamps."""
+    """The days since 1970 of timestamps, microseconds since then, int64[n] both."""
     days: Rows = instants // DAY
     return days
 

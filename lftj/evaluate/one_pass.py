@@ -118,26 +118,22 @@ class OnePass:
         self._found: dict[str, Found] = {}
 
     def __contains__(self, head: str) -> bool:
-        """Whether a pass for others found what this head comes to."""
+        """Whether a pass found what this head comes to."""
         return head in self._found
 
-    def found(self, clause: Clause) -> Found | None:
-        """What a pass for another found for `clause`, too."""
-        return self._found.pop(clause.head, None)
-
     def folded(self, evaluator: Evaluator, clause: Clause, limits: Limits) -> Found | None:
-        """What a pass finds for `clause` and for others; None if it is to be evaluated by itself."""
-        if len(self._clauses) > 1 and clause is self._clauses.get(clause.head):
+        """What a pass found, or finds now, for `clause` among others; None if it is to be evaluated by itself."""
+        if clause.head not in self and len(self._clauses) > 1 and clause is self._clauses.get(clause.head):
             self._pass(evaluator, clause, limits, least=2)
-        return self.found(clause)
+        return self._found.pop(clause.head, None)
 
     def leaves_out(self, evaluator: Evaluator, head: str, limits: Limits) -> bool:
         """Whether a head need not be evaluated: all that reads it was folded from what derives it."""
         readers = self._readers.get(head, [])
         for reader in readers:
-            if reader not in self._found:
+            if reader not in self:
                 self._pass(evaluator, self._clauses[reader], limits, least=1)
-        return bool(readers) and all(reader in self._found for reader in readers)
+        return bool(readers) and all(reader in self for reader in readers)
 
     def _pass(self, evaluator: Evaluator, clause: Clause, limits: Limits, *, least: int) -> None:
         """Make a pass for a clause and those over its body, if there are so many at `least`."""
@@ -149,9 +145,8 @@ class OnePass:
         for one in alike:
             del self._waiting[one.clause.head]
         read = [one for one in alike if one.clause is clause or likely_reading(evaluator, one.clause) is not None]
-        if all(one.fold.extreme is not None for one in read) and least > 1:
-            return  # each is read in one pass of its own, which takes less than numbering groups for all
-        if len(read) >= least:
+        # Extremes alone are read each in a pass of its own, which takes less than numbering groups for all of them.
+        if least == 1 or (len(read) >= least and any(one.fold.extreme is None for one in read)):
             self._found |= _folded(evaluator, clause, read, limits)
 
     def _by_body(self, evaluator: Evaluator) -> dict[str, list[SharedAggregate]]:
