@@ -125,9 +125,10 @@ def _columns(evaluator: Evaluator, part: ReadColumns, rows: Ints) -> TermColumns
     columns = TermColumns(
         dict(zip(part.columns, rows[:size], strict=True)), rows.shape[1], evaluator.symbols, evaluator.given
     )
-    if part.constants:
-        codes = np.array([_code(evaluator, constant) for _, constant in part.constants], np.int64)
-        columns.take((rows[size:] == codes[:, None]).all(axis=0))
+    if part.constants or part.repeated:
+        wanted: list[np.int64 | Ints] = [np.int64(_code(evaluator, constant)) for _, constant in part.constants]
+        wanted += [columns.columns[name] for _, name in part.repeated]
+        columns.take(np.logical_and.reduce([row == code for row, code in zip(rows[size:], wanted, strict=True)]))
     return columns if _keep(columns, part.compared) else None
 
 

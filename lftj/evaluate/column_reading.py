@@ -25,18 +25,20 @@ UNDECLARED = 1 / 4
 class ReadColumns:
     """What is read of one relation: `columns`, by variable, of the rows that hold the `constants` and are `compared`.
 
-    `constants`: by the places of other columns · `compared`: what compares only these variables.
+    `constants`: by the places of other columns · `repeated`: those that hold the variable of another column as well ·
+    `compared`: what compares only these variables.
     """
 
     relation: str
     columns: Mapping[str, int]
     constants: Sequence[tuple[int, Value | Parameter]]
+    repeated: Sequence[tuple[int, str]]
     compared: Sequence[Compare]
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The columns that are read, the variables' first."""
-        return (*self.columns.values(), *(place for place, _ in self.constants))
+        """The columns that are read: the variables', of the constants, and those that repeat a variable."""
+        return (*self.columns.values(), *(place for place, _ in (*self.constants, *self.repeated)))
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,12 @@ class ColumnReading:
         looked_up = f", for each row with its row of {', of '.join(found)}" if found else ""
         return f"`{self.base.relation}` is read by columns{looked_up}"
 
+    def distinct(self, clause: Clause, relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether no two rows of the base give the clause's head the same row: it holds what tells these apart."""
+        atom = next(atom for atom in clause.atoms if atom.predicate == self.base.relation)
+        held = {arg.name for arg in clause.head_args if isinstance(arg, Var)}
+        return _has_key(atom, held, relations[self.base.relation])
+
     @property
     def shape(self) -> tuple[object, ...]:
         """What is equal of readings with other constants."""
@@ -82,12 +90,10 @@ def reading_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> Colum
         return None
     if clause.aggregate is None and split_text(clause) is not None:
         return None  # of aggregates, only those that are inlined compute texts
-    if any(sum(isinstance(arg, Var) for arg in atom.args) > len(_places(atom)) for atom in clause.atoms):
-        return None  # a variable occurs twice in an atom
     first, *others = sorted(clause.atoms, key=lambda atom: -len(relations[atom.predicate]))
     compared, defined = conditions_of(clause)
     terms = (*clause.head_args, *defined.values(), *(side for c in compared for side in (c.left, c.right)))
-    joined = [name for atom in clause.atoms for name in _places(atom)]
+    joined = [arg.name for atom in clause.atoms for arg in atom.args if isinstance(arg, Var)]
     read = names_of(*terms) | {v for v in joined if joined.count(v) > 1}
     base, waiting = _part(first, read, compared)
     bound, lookups = set(base.columns), list[RowLookup]()
@@ -112,11 +118,15 @@ def _part(atom: BodyAtom, read: set[str], compared: Sequence[Compare]) -> tuple[
     """(what is read of an atom whose variables `read` matter, what else is compared)."""
     columns = {name: i for name, i in _places(atom).items() if name in read}
     own, others = _ready(compared, set(columns))
-    return ReadColumns(atom.predicate, columns, _constants(atom), own), others
+    repeated = [
+        (i, arg.name) for i, arg in enumerate(atom.args) if isinstance(arg, Var) and _places(atom)[arg.name] != i
+    ]
+    return ReadColumns(atom.predicate, columns, _constants(atom), repeated, own), others
 
 
 def _places(atom: BodyAtom) -> dict[str, int]:
-    return {arg.name: i for i, arg in enumerate(atom.args) if isinstance(arg, Var)}
+    """Where each variable is first."""
+    return {arg.name: i for i, arg in reversed([*enumerate(atom.args)]) if isinstance(arg, Var)}
 
 
 def _constants(atom: BodyAtom) -> list[tuple[int, Value | Parameter]]:
@@ -126,7 +136,8 @@ def _constants(atom: BodyAtom) -> list[tuple[int, Value | Parameter]]:
 def _has_key(atom: BodyAtom, bound: set[str], relation: StoredRelation) -> bool:
     """Whether what is bound holds a declared key of the atom's relation; of one without a key, that is the row."""
     schema = relation.schema
-    known = {i for name, i in _places(atom).items() if name in bound} | {i for i, _ in _constants(atom)}
+    held = {i for i, arg in enumerate(atom.args) if isinstance(arg, Var) and arg.name in bound}
+    known = held | {i for i, _ in _constants(atom)}
     return known >= (set(schema.key) or set(range(schema.arity - schema.functional)))
 
 

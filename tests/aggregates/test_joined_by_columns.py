@@ -36,6 +36,7 @@ OTHERS = """
 .decl n(b:number?, z:number)
 .decl m(b:number)
 .decl k(a:number, d:symbol)
+.decl r(a:number, x:number, y:number)
 """
 NUMBERS, TEXTS = VALUES["number"], VALUES["symbol"]
 # What each atom needs to be bound, and its text, sometimes with a constant.
@@ -51,6 +52,9 @@ ATOMS = {
     "n(b, 2)": "b",
     "m(b)": "b",
     "k(a, d)": "ad",
+    "r(a, a, _)": "a",
+    "r(a, x, x)": "a",
+    "r(x, x, x)": "x",
 }
 TYPES = {**dict(zip("abcdefg", VALUES, strict=True)), "x": "number", "w": "decimal(6,2)", "q": "symbol", "z": "number"}
 CONDITIONS = (
@@ -98,6 +102,7 @@ def rows(rng: Random) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
     yield "n", [(b, rng.choice((0, 2, 5))) for b in others]
     yield "m", [(b,) for b in rng.sample(NUMBERS, 4)]
     yield "k", [(rng.choice(NUMBERS), rng.choice(TEXTS)) for _ in range(4)]
+    yield "r", [tuple(rng.choices(NUMBERS[:3], k=3)) for _ in range(rng.choice([3, 12]))]
 
 
 @given(rng=seeds)
