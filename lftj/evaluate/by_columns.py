@@ -111,7 +111,7 @@ def likely_reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = Tru
     reading = reading_of(clause, evaluator.relations)
     if reading is None or clause.rule in evaluator.state.key_orders:
         return None
-    if few:
+    if few or evaluator.relations[reading.base.relation].unsorted:
         return reading
     bound = all(isinstance(term, Var) and term.name not in reading.defined for term in clause.head_args)
     if in_order and bound and clause.aggregate is None and not reading.lookups:
@@ -212,8 +212,11 @@ def _within(version: Version, op: str, code: int, low: int, high: int) -> tuple[
 
 def pays_to_sort(evaluator: Evaluator, clause: Clause, reading: ColumnReading) -> bool:
     """Whether its like was evaluated often by now, and a key order that is sorted for it leads to few of the rows."""
+    base = evaluator.relations[reading.base.relation]
+    if base.unsorted:
+        return False
     asked = _asked(evaluator, clause, reading)
-    asked[0] += len(evaluator.relations[reading.base.relation]) >= evaluator.columns_from
+    asked[0] += len(base) >= evaluator.columns_from
     if asked[0] == OFTEN:
         body = body_of(clause)
         statistics = {atom.predicate: evaluator.relations[atom.predicate].statistics for atom in body.atoms}

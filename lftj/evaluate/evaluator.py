@@ -112,6 +112,10 @@ class Evaluator:
             {} if apart else self._plans,
         )
 
+    def passes(self, head: str) -> bool:
+        """Whether a head goes when the others that are evaluated with it are: only these read it."""
+        return self.one_pass is not None and head in self.one_pass.below
+
     def giving(self, codes: Mapping[str, int]) -> Evaluator:
         """The same evaluator for a query whose parameters have these codes."""
         return replace(self, given=codes) if codes else self

@@ -94,6 +94,7 @@ class OnePass:
     """
 
     def __init__(self, clauses: Iterable[Clause], below: Collection[str] = ()) -> None:
+        self.below = below
         of, readers = dict[str, list[Clause]](), dict[str, list[Clause]]()
         for clause in clauses:
             of.setdefault(clause.head, []).append(clause)

@@ -80,7 +80,7 @@ def _only_derived(evaluator: Evaluator, heads: Heads) -> bool:
     """Whether a head has the rows that its clauses derive from others, and nothing is checked in them."""
     relation = evaluator.relations[heads.name]
     schema = relation.schema
-    checked = schema.key or schema.functional or schema.constraint
+    checked = schema.key or (schema.functional and not heads.grouped) or schema.constraint
     return not (heads.recursive or checked or len(relation.facts))
 
 

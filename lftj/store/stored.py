@@ -44,6 +44,7 @@ from scantree.lagging import LaggingVersion
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid
 from scantree.sort import permuted
+from scantree.unsorted import UnsortedVersion
 from scantree.version import Rows, Store, Version
 
 # A batch larger than this part of the relation is cheaper to sort in than to insert.
@@ -345,6 +346,15 @@ class StoredRelation:
     def build(self, rows: Rows, count: int | None = None) -> Version:
         """A version of the relation with the given rows int64[arity, n]; not published."""
         return self._gather([rows], count)
+
+    def as_they_come(self, rows: Rows) -> Version:
+        """A version of distinct rows int64[arity, n] that is sorted when somebody asks for its order; not published."""
+        return UnsortedVersion(self.declared_store(), rows) if self.arity else self.build(rows)
+
+    @property
+    def unsorted(self) -> bool:
+        """Whether the rows of the content are as they came, and reading them in order would sort them."""
+        return isinstance(self.content, UnsortedVersion) and self.content.waits
 
     def assemble(self, chunks: list[Rows], *, in_order: bool) -> Version:
         """A version of the rows of all chunks int64[arity, n]; not published.

@@ -57,6 +57,7 @@ class Pair:
         self.rows: dict[str, dict[int, Row]] = {"t": {}, "u": {}, "w": {}}
         self.made = 0
         self.views: dict[str, tuple[View, str]] = {}
+        self.asked = set[str]()
 
     def view(self, sql: str, name: str = "") -> View:
         """Add a view of a query."""
@@ -126,11 +127,15 @@ class Pair:
         return (pick((1, 2, 3, 4)), pick((None, 0.5, 1.5, -2.0)))
 
     def check(self) -> None:
-        """Every view has the rows that DuckDB gives for its query."""
+        """Every view has the rows that DuckDB gives for its query; once there are rows, so has the query when asked."""
         for name, (view, sql) in self.views.items():
-            ours = counted(self.answer(name), view.hidden)
             theirs = counted(self.duck.execute(sql).fetchall(), 0)
-            assert ours == theirs, f"{sql}\nlftj and not DuckDB: {ours - theirs}\nthe other way: {theirs - ours}"
+            found = [counted(self.answer(name), view.hidden)]
+            if name not in self.asked and any(self.rows.values()):
+                self.asked.add(name)
+                found.append(counted(list(self.db.sql(sql)), 0))
+            for ours in found:
+                assert ours == theirs, f"{sql}\nlftj and not DuckDB: {ours - theirs}\nthe other way: {theirs - ours}"
 
     def answer(self, name: str) -> list[Row]:
         """The rows of a view, each as often as it is there."""
