@@ -361,6 +361,11 @@ def sorting(keys: Rows, by: Sequence[int] = ()) -> tuple[Column, bool]:
     return order, bool(len(tied))
 
 
+def ordering(keys: Rows) -> Column | None:
+    """What sorts rows by `keys` int64[k, n], equal ones as they are given, int64[n]; None if they are in order."""
+    return None if keys.shape[1] < 2 or order_of(keys) else sorting(keys)[0]
+
+
 def _that_fit(slices: Sequence[_Slice], room: int, enough: int) -> tuple[list[_Slice], list[_Slice]]:
     """(the first of the bits of `slices` that fit into `room` of them together, the others).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -62,20 +62,21 @@ def rough_key(codes: Rows, type_: str, ordered: OrderedColumn, symbols: SymbolTa
 
 def in_order(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable) -> Rows:
     """Rows int64[arity, n] in the order that `first` says, then in that of all columns; `schema`: of the head."""
-    values = comparable(rows, schema.types[: schema.arity - schema.bag], symbols)
+    types = schema.types[: schema.arity - schema.bag]
+    values = [comparable(rows[at], type_, symbols) for at, type_ in enumerate(types)]
     keys = [*order_keys(first.order, rows, values, schema.types), *values]
     return rows[:, np.lexsort(keys[::-1])]
 
 
-def comparable(rows: Rows, types: Sequence[str], symbols: SymbolTable) -> list[Rows]:
-    """For each of the columns, as many as there are types, numbers in the order of its values; null's comes first."""
-    return [ranked(rows[at], symbols) if in_dictionary(type_) else rows[at] for at, type_ in enumerate(types)]
+def comparable(codes: Rows, type_: str, symbols: SymbolTable) -> Rows:
+    """Numbers in the order of the values of a column; null's comes first."""
+    return ranked(codes, symbols) if in_dictionary(type_) else codes
 
 
 def order_keys(
-    order: Iterable[OrderedColumn], rows: Rows, values: Sequence[Rows], types: Sequence[str]
+    order: Iterable[OrderedColumn], rows: Rows, values: Sequence[Rows] | Mapping[int, Rows], types: Sequence[str]
 ) -> Iterator[Rows]:
-    """What rows are sorted by, of which `values` are comparable numbers: where null is put, then the values."""
+    """What rows are sorted by: where null is put, then the `values`, comparable numbers of the columns."""
     for column, descending, nulls_first in order:
         key = ~values[column] if descending else values[column]
         if is_nullable(types[column]):

@@ -1,13 +1,15 @@
 """Values of window functions over rows of whole partitions (`lftj/language/window_functions.py`).
 
-Rows are sorted once, by partition, order and all columns. Then each row has the places of its partition, its peers and
-its frame among all, and every function is computed for all rows at once: folds by the difference of two running sums,
-the least and greatest values of frames by a table of powers of two (Bender, Farach-Colton: *The LCA problem revisited*,
-LATIN 2000), the rest by looking a place up.
+Rows are put in order once: by partition and order, and by all columns where it matters which of peers comes first. Then
+each row has the places of its partition, its peers and its frame among all, and every function is computed for all rows
+at once: folds by the difference of two running sums, or in one pass along the frames (lftj/join/frames.py), the rest by
+looking a place up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,20 +18,20 @@ import numpy.typing as npt
 from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import comparable, order_keys
+from lftj.join.dense_groups import NumberedGroups
+from lftj.join.frames import best_of_frames, sums_of_frames
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.types import DECIMAL, FLOAT
 from lftj.language.window_functions import FOLDS, NEIGHBOURS, RANKINGS, WindowFunction, WindowFunctions
-from lftj.values.codes import decode_float, encode_float
 from lftj.values.decimal_type import DIGITS
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import family_of, is_nullable, null_rows, type_of
 from scantree.consolidate import runs_of
+from scantree.sort import ordering
 from scantree.version import Rows, Version
 
-# Binary digits of a float's mantissa.
-DIGITS_OF_FLOAT = 53
 LOW_32 = 0xFFFFFFFF
 # Rows that a bag may have when each copy is one.
 MOST_COPIES = 1 << 28
@@ -43,9 +45,11 @@ def windows_of(clause: Clause) -> WindowFunctions:
 
 def derive_windows(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
     """The content of the head of a marked clause. O(n log n) for n rows of the relation that it reads."""
-    head, rows = evaluator.relations[clause.head], evaluator.relations[clause.atoms[0].predicate].content.columns()
+    head, read = evaluator.relations[clause.head], evaluator.relations[clause.atoms[0].predicate]
+    rows = read.content.some_columns(range(read.arity))
     limits.look(rows.shape[1])
-    return head.build(windowed(rows, windows_of(clause), head.schema, evaluator.symbols))
+    found = windowed(rows, windows_of(clause), head.schema, evaluator.symbols)
+    return head.as_they_come(found) if evaluator.passes(head.name) else head.build(found)
 
 
 def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: SymbolTable) -> Rows:
@@ -63,30 +67,38 @@ def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Symb
         rows = np.repeat(rows[:-1], rows[-1], axis=1)
     width = schema.arity - schema.bag - len(windows.functions)
     types = schema.types
-    ranks = comparable(rows, types[:width], symbols)
-    keys = [*(ranks[at] for at in windows.partition), *order_keys(windows.order, rows, ranks, types)]
-    sorted_by = {*windows.partition, *(column for column, _, _ in windows.order)}
-    keys += [rank for at, rank in enumerate(ranks) if at not in sorted_by]
-    moved = runs_of(np.vstack(keys))[1] if keys else None  # without columns all rows are alike
-    if moved is not None:
-        rows, ranks = np.take(rows, moved, axis=1), [rank[moved] for rank in ranks]
-    places = _Places.of(rows, windows)
+    places = _Places(rows, windows, _order(rows, windows, types, width, symbols))
     made = []
     for at, function in enumerate(windows.functions):
         argument = function.argument
-        value = None if argument < 0 else _Column(rows[argument], ranks[argument], types[argument])
+        value = None if argument < 0 else _Column(places.moved(rows[argument]), types[argument], symbols)
         null = type_of(types[width + at]).null if is_nullable(types[width + at]) else 0
-        made.append(_values(function, places, value, null))
+        made.append(places.moved_back(_values(function, places, value, null)))
     found = np.vstack([rows, *made]) if made else rows
     return _counted(found) if schema.bag else found
 
 
+def _order(rows: Rows, windows: WindowFunctions, types: Sequence[str], width: int, symbols: SymbolTable) -> Rows | None:
+    """The order int64[n] that windows look at rows in; None if they are in it."""
+    # In which order partitions come, codes may say; which of peers comes first is of no concern to some functions.
+    if not windows.order and not windows.told_apart:
+        return NumberedGroups.of(rows[list(windows.partition)]).runs()[1] if windows.partition else None
+    others = {*range(width)}.difference(windows.partition) if windows.told_apart else set[int]()
+    ranked = {*others, *(column for column, _, _ in windows.order)}
+    ranks = {at: comparable(rows[at], types[at], symbols) for at in sorted(ranked)}
+    keys = [*(rows[at] for at in windows.partition), *order_keys(windows.order, rows, ranks, types)]
+    keys += [ranks[at] for at in sorted(others.difference(column for column, _, _ in windows.order))]
+    if not keys:  # all rows are alike
+        return None
+    return ordering(np.vstack(keys))
+
+
 class _Column(NamedTuple):
-    """A column: its `codes` int64[n], numbers int64[n] in the order of its values (`ranks`), and its type."""
+    """A column of the rows in order: its `codes` int64[n] and its type."""
 
     codes: Rows
-    ranks: Rows
     type: str
+    symbols: SymbolTable
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
@@ -95,50 +107,102 @@ class _Column(NamedTuple):
         return np.ones(len(self.codes), np.bool_) if null is None else ~null
 
 
-class _Places(NamedTuple):
-    """Of each row, in order, int64[n]: where its partition begins and ends, and its peers (`first`, `after`).
+class _Places:
+    """Of each row, in the order of the windows, int64[n]: its partition from `begin` to `end`, its peers likewise.
 
-    `groups`: the number of its peers among all.
+    What no function needs is not computed. Moving a column takes as long as much of the rest, so that values go back to
+    where their rows are, and these stay there.
     """
 
-    begin: Rows
-    end: Rows
-    first: Rows
-    after: Rows
-    groups: Rows
+    def __init__(self, rows: Rows, windows: WindowFunctions, order: Rows | None) -> None:
+        self._rows, self._windows, self._order = rows, windows, order
+        self.many = rows.shape[1]
 
-    @staticmethod
-    def of(rows: Rows, windows: WindowFunctions) -> _Places:
-        """Those of sorted rows."""
-        partition = _changes(rows, windows.partition)
-        peers = partition | _changes(rows, [column for column, _, _ in windows.order])
-        return _Places(*_spans(partition), *_spans(peers), np.cumsum(peers))
+    def moved(self, values: Rows) -> Rows:
+        """The values of the rows in order, of those that were given."""
+        return values if self._order is None else values[self._order]
+
+    def moved_back(self, values: Rows) -> Rows:
+        """The values of the rows that were given, of those in order."""
+        if self._order is None:
+            return values
+        found = np.empty_like(values)
+        found[self._order] = values
+        return found
+
+    @cached_property
+    def _partition(self) -> npt.NDArray[np.bool_]:
+        """Where a partition begins."""
+        found = np.zeros(self.many, np.bool_)
+        found[:1] = True
+        return self._changed(self._windows.partition, found)
+
+    @cached_property
+    def _peers(self) -> npt.NDArray[np.bool_]:
+        """Where peers of other rows begin."""
+        return self._changed([column for column, _, _ in self._windows.order], self._partition.copy())
+
+    def _changed(self, columns: Sequence[int], found: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """`found`, and where one of the columns has another value than in the row before."""
+        for column in columns:
+            values = self.moved(self._rows[column])
+            found[1:] |= values[1:] != values[:-1]
+        return found
+
+    @cached_property
+    def begin(self) -> Rows:
+        """Where its partition begins."""
+        return _begins(self._partition)
+
+    @cached_property
+    def end(self) -> Rows:
+        """Where its partition ends."""
+        return _ends(self._partition)
+
+    @cached_property
+    def first(self) -> Rows:
+        """Where its peers begin."""
+        return _begins(self._peers)
+
+    @cached_property
+    def after(self) -> Rows:
+        """Where its peers end."""
+        return _ends(self._peers)
+
+    @cached_property
+    def groups(self) -> Rows:
+        """The number of its peers among all."""
+        return np.cumsum(self._peers)
 
     def frame(self, function: WindowFunction) -> tuple[Rows, Rows]:
         """(where the frame of each row begins, where it ends)."""
-        here = np.arange(len(self.begin))
-        low, high = self.begin, self.end
-        if function.low is not None:
-            low = np.clip(here + function.low, self.begin, self.end) if function.rows else self.first
-        if function.high is not None:
-            high = np.clip(here + function.high + 1, self.begin, self.end) if function.rows else self.after
+        here = np.arange(self.many)
+
+        def at(away: int) -> Rows:
+            return np.clip(here + away, self.begin, self.end)
+
+        if function.low is None:
+            low = self.begin
+        else:
+            low = at(function.low) if function.rows else self.first
+        if function.high is None:
+            high = self.end
+        else:
+            high = at(function.high + 1) if function.rows else self.after
         return low, np.maximum(low, high)
 
 
-def _changes(rows: Rows, columns: tuple[int, ...] | list[int]) -> npt.NDArray[np.bool_]:
-    """Where one of the columns has another value than in the row before."""
-    found = np.zeros(rows.shape[1], np.bool_)
-    found[:1] = True
-    for column in columns:
-        found[1:] |= rows[column][1:] != rows[column][:-1]
-    return found
-
-
-def _spans(starts: npt.NDArray[np.bool_]) -> tuple[Rows, Rows]:
-    """(where the run of each row begins, where it ends)."""
+def _begins(starts: npt.NDArray[np.bool_]) -> Rows:
+    """Where the run of each row begins, of runs that begin at `starts`."""
     begins = np.flatnonzero(starts)
-    which = np.cumsum(starts) - 1
-    return begins[which], np.append(begins[1:], len(starts))[which]
+    return np.repeat(begins, np.diff(begins, append=len(starts)))
+
+
+def _ends(starts: npt.NDArray[np.bool_]) -> Rows:
+    """Where the run of each row ends."""
+    begins = np.flatnonzero(starts)
+    ends = np.append(begins, len(starts))[1:]
+    return np.repeat(ends, ends - begins)
 
 
 def _values(function: WindowFunction, places: _Places, value: _Column | None, null: int) -> Rows:
@@ -147,7 +211,7 @@ def _values(function: WindowFunction, places: _Places, value: _Column | None, nu
         return _ranking(function, places)
     if function.name in NEIGHBOURS:
         assert value is not None
-        here = np.arange(len(places.begin)) + (function.number if function.name == "lead" else -function.number)
+        here = np.arange(places.many) + (function.number if function.name == "lead" else -function.number)
         there = (here >= places.begin) & (here < places.end)
         return np.where(there, value.codes[np.where(there, here, 0)], null) if len(here) else value.codes
     low, high = places.frame(function)
@@ -160,7 +224,7 @@ def _values(function: WindowFunction, places: _Places, value: _Column | None, nu
 
 
 def _ranking(function: WindowFunction, places: _Places) -> Rows:
-    here = np.arange(len(places.begin)) - places.begin
+    here = np.arange(places.many) - places.begin
     if function.name == "row_number":
         return here + 1
     if function.name == "rank":
@@ -184,14 +248,21 @@ def _folded(name: str, value: _Column | None, low: Rows, high: Rows, null: int) 
     if name == "count":
         return many
     if name == "sum":
-        add = _sum_of_floats if family_of(value.type) == FLOAT else _sum
-        found = add(np.where(present, value.codes, 0), low, high)  # of 0 the code is 0
+        if family_of(value.type) == FLOAT:
+            sums = sums_of_frames(value.codes, present, low, high)
+            if sums is None:
+                raise _beyond()
+            found = sums
+        else:
+            found = _sum(np.where(present, value.codes, 0), low, high)
         if is_nullable(value.type) and ((found == null) & (many > 0)).any():
             raise _beyond()
         if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
             raise _beyond()
     else:
-        found = _best(value, present, low, high, greatest=name == "max")
+        ranks = comparable(value.codes, value.type, value.symbols)
+        best = best_of_frames(ranks, present, low, high, last=name == "max")
+        found = value.codes[np.maximum(best, 0)] if len(best) else best
     return np.where(many > 0, found, null)
 
 
@@ -211,55 +282,12 @@ def _sum(codes: Rows, low: Rows, high: Rows) -> Rows:
     return (upper << 32) | (lower & LOW_32)
 
 
-def _sum_of_floats(codes: Rows, low: Rows, high: Rows) -> Rows:
-    """Sums of floats, exact and rounded once, as those of `sum` are: in integers of any size."""
-    values = decode_float(codes)
-    infinite = np.isinf(values)
-    # value = whole * 2 ** exponent; all are multiples of the least power of two among them
-    parts, exponents = np.frexp(np.where(infinite, 0.0, values))
-    wholes, exponents = (parts * 2.0**DIGITS_OF_FLOAT).astype(np.int64), exponents - DIGITS_OF_FLOAT
-    least = min(int(exponents.min(initial=0)), 0)
-    running = [0]
-    for whole, more in zip(wholes.tolist(), (exponents - least).tolist(), strict=True):
-        running.append(running[-1] + (whole << more))
-    one, found = 1 << -least, np.empty(len(low))
-    for at, (begin, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        try:
-            found[at] = (running[end] - running[begin]) / one
-        except OverflowError:
-            raise _beyond() from None
-    if infinite.any():
-        up, down = (_between((infinite & (values * sign > 0)).astype(np.int64), low, high) for sign in (1, -1))
-        if ((up > 0) & (down > 0)).any():
-            raise _beyond()
-        found = np.where(up > 0, np.inf, np.where(down > 0, -np.inf, found))
-    return encode_float(found)
-
-
 def _beyond() -> EvaluationError:
     return EvaluationError(
         "a sum over a window has no value",
         why="it leaves the range of its type; nothing was changed",
         remedy="sum smaller values, or doubles instead of whole numbers",
     )
-
-
-def _best(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, *, greatest: bool) -> Rows:
-    """The codes of the least, or the greatest, value in each frame; of one without a value some code."""
-    order = np.argsort(value.ranks, kind="stable")
-    # Places in the order of values, so that one number says which is better, and where it is.
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    best = np.maximum if greatest else np.minimum
-    table = np.where(present, place, -1 if greatest else len(order))
-    found = np.full(len(low), -1 if greatest else len(order), np.int64)
-    length, width = high - low, 1
-    while width <= int(length.max(initial=0)):
-        rows = np.flatnonzero((length >= width) & (length < 2 * width))
-        found[rows] = best(table[low[rows]], table[high[rows] - width])
-        table = best(table[:-width], table[width:])
-        width *= 2
-    return value.codes[order[np.clip(found, 0, max(len(order) - 1, 0))]] if len(order) else value.codes
 
 
 # Copies

@@ -117,26 +117,27 @@ def _sum_scattered(codes, weights, at, table, cells, met):
 
 
 @kernel
-def round_digits(digits, count):
+def round_digits(digits, count, first, last):
     """The code of the float nearest to the sum in `digits` int64[DIGITS] divided by `count`, half to even.
 
-    `count` is 1 for the sum itself, below 2**31 for a mean. Destroys the digits. A code beyond those of finite floats
-    (>= INFINITE, <= ~INFINITE) if the quotient is.
+    `count` is 1 for the sum itself, below 2**31 for a mean. Digits below `first` and from `last` - 2 on are zero, as
+    carries need two. Destroys the digits. A code beyond those of finite floats (>= INFINITE, <= ~INFINITE) if the
+    quotient is.
     """
     negative = False
     for _ in range(2):
         carry = 0
-        for s in range(DIGITS):
+        for s in range(first, last):
             total = digits[s] + carry
             digits[s], carry = total & LOW, total >> BITS
         if carry >= 0:
             break
         # The digits of a negative sum, as they are now, are those of its complement.
         negative = True
-        for s in range(DIGITS):
+        for s in range(first, last):
             digits[s] = LOW - digits[s]
-        digits[0] += 1
-    top, remainder = DIGITS - 1, 0
+        digits[first] += 1
+    top, remainder = last - 1, 0
     while top > 0 and digits[top] == 0:
         top -= 1
     if count > 1:
@@ -159,7 +160,7 @@ def round_digits(digits, count):
         at = drop - 1
         half = (digits[at >> 5] >> (at & 31)) & 1
         rest = remainder | (digits[at >> 5] & ((1 << (at & 31)) - 1))
-        for i in range(at >> 5):
+        for i in range(first, at >> 5):
             rest |= digits[i]
         if half == 1 and (rest != 0 or mantissa & 1 == 1):
             mantissa += 1
@@ -202,7 +203,7 @@ def rounded_sums(mem, root, shape, groups, infinite, counts, digits, codes):
             if p < until:
                 break
             pos = normal(mem, root, shape, d, s, p)
-        code = round_digits(digits, counts[j])
+        code = round_digits(digits, counts[j], 0, DIGITS)
         codes[j] = code
         if code >= INFINITE or code <= ~INFINITE:
             codes[j] = NO_SUM

@@ -41,6 +41,11 @@ class WindowFunction(NamedTuple):
     high: int | None = 0
 
     @property
+    def whole(self) -> bool:
+        """Whether the frame of each row is its partition."""
+        return self.low is None and self.high is None
+
+    @property
     def text(self) -> str:
         """How the mark says it."""
         ends = ("*" if end is None else str(end) for end in (self.low, self.high))
@@ -70,6 +75,14 @@ class WindowFunctions(NamedTuple):
             () if partition == "-" else tuple(map(int, partition.split(","))),
             tuple(map(OrderedColumn.of, columns)),
             tuple(map(WindowFunction.of, functions)),
+        )
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether values depend on the order of peers."""
+        return any(
+            function.name not in ("rank", "dense_rank", *FOLDS) or (function.rows and not function.whole)
+            for function in self.functions
         )
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 
 from lftj.join import exactsum
 from lftj.join.dense_groups import LEAST, NumberedGroups, dense_extremes, dense_words
+from lftj.join.frames import best_of_frames, sums_of_frames
 from lftj.join.row_table import RowTable
 from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
@@ -76,6 +77,9 @@ def use_all(db: Any) -> None:
     exactsum.sums_of_few(ones[1], ones[0], numbered.at, numbered.room)
     assert NumberedGroups.dense(1024 * np.arange(LEAST)[None, :]) is not None  # in steps
     assert NumberedGroups(np.array([1, 0]), 2, None, ones).runs()[1] is not None
+    frames = np.zeros(LEAST, np.int64), np.full(LEAST, LEAST)
+    assert sums_of_frames(ones[0], ones[0] > 0, *frames) is not None
+    best_of_frames(ones[0], ones[0] > 0, *frames, last=True)
     assert sorting(ones)[1]
     assert dense_words(ones[:1], ones) is not None
     assert dense_extremes(ones, last=True) is not None

@@ -350,7 +350,7 @@ def test_rounding(values: list[float], erased: int, count: int) -> None:
             continue
         digits = np.zeros(exactsum.DIGITS, np.int64)
         digits[rows[1]] = sums
-        assert float_of(exactsum.round_digits(digits, divisor)) == want
+        assert float_of(exactsum.round_digits(digits, divisor, 0, exactsum.DIGITS)) == want
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,14 @@ WRITTEN = [
     "select a from u union all select row_number() over (order by a, b, n) from u",
     "select id, (select max(r) from (select u.n, rank() over (order by u.n) as r from u where u.a = t.a) s) from t",
     "select id, rank() over (partition by a, b order by c desc, d) as r, rank() over (partition by b) as s from t",
+    # conditions on values beside a row
+    "select k, x from (select k, x, max(x) over (partition by k) as m from w) s where x = m",
+    "select id, b from (select id, a, b, d, min(a) over (partition by b) as m from t) s where a = m and d is not null",
+    "select s.id, u.n from (select id, a, max(a) over (partition by b) as m from t) s join u on u.a = s.m "
+    "where s.a = s.m",
+    "select count(*), max(total) from (select sum(x) over (partition by k) as total from w) s where total > 1",
+    "select b, count(*) as n from (select b, row_number() over (partition by a order by b, id) as r from t) s "
+    "where r <= 2 group by b",
 ]
 
 
