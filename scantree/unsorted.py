@@ -11,17 +11,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from scantree.consolidate import consolidated
 from scantree.sort import sort_rows
 from scantree.version import Rows, Store, Version
 
 
 class UnsortedVersion(Version):
-    """A version of `rows` int64[cols, n], cols > 0, whose keys are distinct. It has no root until they are sorted."""
+    """A version of `rows` int64[cols, n], cols > 0. It has no root until they are sorted.
 
-    __slots__ = ("_waiting",)
+    Their keys are distinct; or they are `counted`: the last column says how often a row is there, and adds up where the
+    rest is equal. Until they are sorted the length is the number of rows as they came.
+    """
 
-    def __init__(self, store: Store, rows: Rows) -> None:
-        self.store, self._own, self.edition = store, False, 0
+    __slots__ = ("_waiting", "counted")
+
+    def __init__(self, store: Store, rows: Rows, *, counted: bool = False) -> None:
+        self.store, self._own, self.edition, self.counted = store, False, 0, counted
         self._rows = rows.shape[1]
         self._waiting: Rows | None = rows
 
@@ -41,7 +46,11 @@ class UnsortedVersion(Version):
         with self.store.arena.lock:
             if self._waiting is None:
                 return
-            made = self.store.assemble([sort_rows(self._waiting, self.store.shape.keys)])
+            rows = self._waiting
+            if self.counted:
+                rows = np.vstack(consolidated(rows[:-1], rows[-1]))
+            made = self.store.assemble([sort_rows(rows, self.store.shape.keys)])
+            self._rows = len(made)
             # Nothing is called from here on: no signal comes between.
             made._own, self.root, self._own, self._waiting = False, made.root, True, None
 

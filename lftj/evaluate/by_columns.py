@@ -111,6 +111,8 @@ def likely_reading(evaluator: Evaluator, clause: Clause, *, in_order: bool = Tru
     reading = reading_of(clause, evaluator.relations)
     if reading is None or clause.rule in evaluator.state.key_orders:
         return None
+    if not reading.adds_up(clause, evaluator.relations):
+        return None
     if few or evaluator.relations[reading.base.relation].unsorted:
         return reading
     bound = all(isinstance(term, Var) and term.name not in reading.defined for term in clause.head_args)

@@ -73,9 +73,23 @@ class ColumnReading:
 
     def distinct(self, clause: Clause, relations: Mapping[str, StoredRelation]) -> bool:
         """Whether no two rows of the base give the clause's head the same row: it holds what tells these apart."""
-        atom = next(atom for atom in clause.atoms if atom.predicate == self.base.relation)
-        held = {arg.name for arg in clause.head_args if isinstance(arg, Var)}
-        return _has_key(atom, held, relations[self.base.relation])
+        base, held = relations[self.base.relation], {arg.name for arg in clause.head_args if isinstance(arg, Var)}
+        return not base.repeats and _has_key(self._atom(clause), held, base)
+
+    def adds_up(self, clause: Clause, relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether it is the same if a row of the base comes once with all its copies, or again and again with some."""
+        atom, aggregate = self._atom(clause), clause.aggregate
+        copies = atom.args[-1]
+        if not relations[atom.predicate].repeats or (aggregate is not None and aggregate.op in ("min", "max")):
+            return True
+        if not isinstance(copies, Var):
+            return False
+        if aggregate is None:
+            return relations[clause.head].schema.bag and clause.head_args[-1] == copies
+        return aggregate.op == "sum" and copies.name in names_of(clause.head_args[-1])
+
+    def _atom(self, clause: Clause) -> BodyAtom:
+        return next(atom for atom in clause.atoms if atom.predicate == self.base.relation)
 
     @property
     def shape(self) -> tuple[object, ...]:

@@ -8,7 +8,8 @@ once (by_columns.py), and folded by groups that are numbered once (folds_by_grou
 `sum` and `mean` of one term do, is added up once.
 
 `min`, `max` and what computes texts read a relation of bindings. Where nobody asks for that later, as below a question
-that is asked once, it is left out: they are folded from what derives it (inlining.py).
+that is asked once, it is left out: they are folded from what derives it (inlining.py). So are counts below windows
+(window_rows.py).
 
 Where a term or a condition of one of them has no value, each is evaluated by itself: that finds out whose error it is.
 """
@@ -25,12 +26,14 @@ from lftj.evaluate.by_columns import likely_reading, pays_to_sort, read_rows, wa
 from lftj.evaluate.column_reading import conditions_of, reading_of
 from lftj.evaluate.folds_by_group import Folded, FoldedTerm, FoldsByGroup
 from lftj.evaluate.inlining import inlined, is_extreme
+from lftj.evaluate.window_rows import counted_below, counted_rows
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import accumulated
 from lftj.language.clause import BodyAtom, Clause, Plain, Term, Var, replaced
 from lftj.program.evaluation import Evaluation
 from lftj.program.text_split import split_text
 from lftj.store.stored import StoredRelation
+from scantree.version import Rows
 
 if TYPE_CHECKING:
     from lftj.evaluate.evaluator import Evaluator
@@ -94,7 +97,7 @@ class OnePass:
     """
 
     def __init__(self, clauses: Iterable[Clause], below: Collection[str] = ()) -> None:
-        self.below = below
+        clauses, self.below = [*clauses], below
         of, readers = dict[str, list[Clause]](), dict[str, list[Clause]]()
         for clause in clauses:
             of.setdefault(clause.head, []).append(clause)
@@ -114,6 +117,10 @@ class OnePass:
                 if None not in over.values():
                     self._readers[head] = [*over]
                     self._clauses |= {name: clause for name, clause in over.items() if clause is not None}
+        counted = {c.head: found for c in clauses if (found := counted_below(c, of, readers, below)) is not None}
+        self._windows = {head: window for window, found in counted.items() for head in found.between}
+        self._counts = {window: found.clause for window, found in counted.items()}
+        self._rows = dict[str, Rows | None]()
         # Those that no pass was made for.
         self._waiting: dict[str, list[SharedAggregate]] | None = None
         self._found: dict[str, Found] = {}
@@ -128,8 +135,16 @@ class OnePass:
             self._pass(evaluator, clause, limits, least=2)
         return self._found.pop(clause.head, None)
 
+    def rows(self, window: str) -> Rows | None:
+        """The rows that a head with window functions reads, if the relation with them was left out; once."""
+        return self._rows.pop(window, None)
+
     def leaves_out(self, evaluator: Evaluator, head: str, limits: Limits) -> bool:
-        """Whether a head need not be evaluated: all that reads it was folded from what derives it."""
+        """Whether a head need not be evaluated: all that reads it was folded from what derives it, or has its rows."""
+        if (window := self._windows.get(head)) is not None:
+            if window not in self._rows:
+                self._rows[window] = counted_rows(evaluator, self._counts[window], limits)
+            return self._rows[window] is not None
         readers = self._readers.get(head, [])
         for reader in readers:
             if reader not in self:
@@ -147,7 +162,7 @@ class OnePass:
             del self._waiting[one.clause.head]
         read = [one for one in alike if one.clause is clause or likely_reading(evaluator, one.clause) is not None]
         # Extremes alone are read each in a pass of its own, which takes less than numbering groups for all of them.
-        if least == 1 or (len(read) >= least and any(one.fold.extreme is None for one in read)):
+        if (read and least == 1) or (len(read) >= least and any(one.fold.extreme is None for one in read)):
             self._found |= _folded(evaluator, clause, read, limits)
 
     def _by_body(self, evaluator: Evaluator) -> dict[str, list[SharedAggregate]]:

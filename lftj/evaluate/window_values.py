@@ -46,25 +46,32 @@ def windows_of(clause: Clause) -> WindowFunctions:
 def derive_windows(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
     """The content of the head of a marked clause. O(n log n) for n rows of the relation that it reads."""
     head, read = evaluator.relations[clause.head], evaluator.relations[clause.atoms[0].predicate]
-    rows = read.content.some_columns(range(read.arity))
+    rows = None if evaluator.one_pass is None else evaluator.one_pass.rows(head.name)
+    if rows is None:
+        rows = read.content.some_columns(range(read.arity))
     limits.look(rows.shape[1])
-    found = windowed(rows, windows_of(clause), head.schema, evaluator.symbols)
-    return head.as_they_come(found) if evaluator.passes(head.name) else head.build(found)
+    windows, passes = windows_of(clause), evaluator.passes(head.name)
+    found = windowed(rows, windows, head.schema, evaluator.symbols, counted=not passes)
+    return head.as_they_come(found, repeats=head.schema.bag) if passes else head.build(found)
 
 
-def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: SymbolTable) -> Rows:
+def windowed(
+    rows: Rows, windows: WindowFunctions, schema: Schema, symbols: SymbolTable, *, counted: bool = True
+) -> Rows:
     """Rows int64[arity, n] of the relation below, whole partitions of it, as rows of the head (`schema`), in any order.
 
-    Raises `EvaluationError` where a sum has no value, or a bag has too many copies.
+    Not `counted`: each copy of a row of a bag comes by itself. Raises `EvaluationError` where a sum has no value, or a
+    bag has too many copies.
     """
     if schema.bag:
-        if (copies := int(rows[-1].sum())) > MOST_COPIES:
+        copies, alone = int(rows[-1].sum()), bool((rows[-1] == 1).all())
+        if copies > MOST_COPIES:
             raise EvaluationError(
                 f"a window over {copies:,} rows, copies of rows among them",
                 why=f"each copy is a row of its own there, and up to {MOST_COPIES:,} are held; nothing was changed",
                 remedy="group the rows first, and let the window be over the groups",
             )
-        rows = np.repeat(rows[:-1], rows[-1], axis=1)
+        rows = rows[:-1] if alone else np.repeat(rows[:-1], rows[-1], axis=1)
     width = schema.arity - schema.bag - len(windows.functions)
     types = schema.types
     places = _Places(rows, windows, _order(rows, windows, types, width, symbols))
@@ -75,7 +82,9 @@ def windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Symb
         null = type_of(types[width + at]).null if is_nullable(types[width + at]) else 0
         made.append(places.moved_back(_values(function, places, value, null)))
     found = np.vstack([rows, *made]) if made else rows
-    return _counted(found) if schema.bag else found
+    if not schema.bag:
+        return found
+    return _counted(found) if counted else np.vstack([found, np.ones(found.shape[1], np.int64)])
 
 
 def _order(rows: Rows, windows: WindowFunctions, types: Sequence[str], width: int, symbols: SymbolTable) -> Rows | None:

@@ -43,6 +43,7 @@ from lftj.recursion.key_rules import key_rules_of
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.triggers.kept_thresholds import by_sorting
+from scantree.consolidate import consolidated
 from scantree.version import Rows, Version
 
 
@@ -156,6 +157,9 @@ def _rows(evaluator: Evaluator, clause: Clause, limits: Limits, emit: Callable[[
     found = rows_by_columns(evaluator, clause, limits, chunks.append)
     if found is None:
         return evaluator.rows(clause, limits, emit)
+    if chunks and any(evaluator.relations[read].repeats for read in clause.reads):
+        rows = np.concatenate(chunks, axis=1)
+        chunks = [np.vstack(consolidated(rows[:-1], rows[-1]))]
     for chunk in chunks:
         emit(chunk)
     return found

@@ -20,6 +20,7 @@ from lftj.maintain import background
 from lftj.maintain.choose import TRIGGERS
 from lftj.maintain.recompute import Evaluated, evaluate
 from lftj.maintain.step import KeptHeads, Step
+from lftj.program.aliases import permuted_of
 from lftj.program.strata import Heads
 
 
@@ -80,8 +81,19 @@ def _only_derived(evaluator: Evaluator, heads: Heads) -> bool:
     """Whether a head has the rows that its clauses derive from others, and nothing is checked in them."""
     relation = evaluator.relations[heads.name]
     schema = relation.schema
-    checked = schema.key or (schema.functional and not heads.grouped) or schema.constraint
+    checked = schema.key or schema.constraint or (schema.functional and not _has_groups(evaluator, heads))
     return not (heads.recursive or checked or len(relation.facts))
+
+
+def _has_groups(evaluator: Evaluator, heads: Heads) -> bool:
+    """Whether no two rows of a functional head can have the same key: it has groups, or what another has, as it has."""
+    if heads.grouped or len(heads.clauses) != 1:
+        return heads.grouped
+    copied = permuted_of(heads.clauses[0])
+    if copied is None:
+        return False
+    below = evaluator.relations[copied[0]].schema
+    return below.functional and copied[1][-1] == below.arity - 1
 
 
 def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads | None) -> None:

@@ -1,6 +1,7 @@
-"""Heads that are another relation under a new name.
+"""Heads that are another relation under a new name, or with its columns in another order.
 
 deg(x, n) :- @deg.1(x, n).      the last step of most aggregates, and of any renaming
+inverse(x, y) :- e(y, x).
 """
 
 from __future__ import annotations
@@ -29,3 +30,14 @@ def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation])
     if not alike or below.content.store.hidden or atom.predicate == clause.head:
         return ""
     return atom.predicate
+
+
+def permuted_of(clause: Clause) -> tuple[str, tuple[int, ...]] | None:
+    """(the relation whose rows a clause copies, which of its columns each argument of the head is) if that is all."""
+    if len(clause.atoms) != 1 or clause.compares or clause.negated or clause.aggregate is not None:
+        return None
+    args, head_args = clause.atoms[0].args, clause.head_args
+    variables = {arg for arg in args if isinstance(arg, Var)}
+    if len(variables) < len(args) or variables != {*head_args} or len(head_args) != len(args):
+        return None
+    return clause.atoms[0].predicate, tuple(args.index(arg) for arg in head_args if isinstance(arg, Var))

@@ -9,7 +9,7 @@ order, is put aside as it comes: neither are equal rows added up nor is all of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,8 @@ from lftj.evaluate.by_columns import asked_reading, read_rows
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import FEW_TIMES, leading_column, rough_key
 from lftj.join.run import Limits
-from lftj.language.clause import Clause, Var
+from lftj.language.clause import Clause
+from lftj.program.aliases import permuted_of
 from lftj.sql.view import View
 from lftj.store.stored import StoredRelation
 from scantree.consolidate import consolidated, counted
@@ -44,10 +45,10 @@ def rule_of_rows(
         if len(own) != 1 or len(fresh[name].facts):
             return None
         clause = own[0]
-        below = _copied(clause, fresh)
-        if below is None:
+        copied = permuted_of(clause)
+        if copied is None or copied[0] not in fresh:
             break
-        name, places = clause.atoms[0].predicate, tuple(below[place] for place in places)
+        name, places = copied[0], tuple(copied[1][place] for place in places)
     if not fresh.keys().isdisjoint(clause.reads) or clause.best or clause.acyclic:
         return None
     if clause.aggregate is not None:
@@ -55,17 +56,6 @@ def rule_of_rows(
         return RowsOfRule(clause, places) if view.bag and clause.aggregate.op == "sum" else None
     whole = len(clause.atoms) == 1 and {*clause.atoms[0].args} <= {*clause.head_args}
     return RowsOfRule(clause, places) if whole or not view.bag else None
-
-
-def _copied(clause: Clause, fresh: Collection[str]) -> tuple[int, ...] | None:
-    """Which column of another head of the query each argument of the clause's head is, if it copies that head."""
-    if len(clause.atoms) != 1 or clause.compares or clause.negated or clause.aggregate is not None:
-        return None
-    args, head_args = clause.atoms[0].args, clause.head_args
-    variables = {arg for arg in args if isinstance(arg, Var)}
-    if clause.atoms[0].predicate not in fresh or len(variables) < len(args) or variables != {*head_args}:
-        return None
-    return tuple(args.index(arg) for arg in head_args if isinstance(arg, Var)) if len(head_args) == len(args) else None
 
 
 def leading_rows(evaluator: Evaluator, rule: RowsOfRule, view: View, limits: Limits) -> Codes | None:

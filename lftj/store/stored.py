@@ -347,14 +347,22 @@ class StoredRelation:
         """A version of the relation with the given rows int64[arity, n]; not published."""
         return self._gather([rows], count)
 
-    def as_they_come(self, rows: Rows) -> Version:
-        """A version of distinct rows int64[arity, n] that is sorted when somebody asks for its order; not published."""
-        return UnsortedVersion(self.declared_store(), rows) if self.arity else self.build(rows)
+    def as_they_come(self, rows: Rows, *, repeats: bool = False) -> Version:
+        """A version of rows int64[arity, n] that is sorted when somebody asks for its order; not published.
+
+        They are distinct; or `repeats`: of a bag, and equal ones, each with its copies, may come several times.
+        """
+        return UnsortedVersion(self.declared_store(), rows, counted=repeats) if self.arity else self.build(rows)
 
     @property
     def unsorted(self) -> bool:
         """Whether the rows of the content are as they came, and reading them in order would sort them."""
         return isinstance(self.content, UnsortedVersion) and self.content.waits
+
+    @property
+    def repeats(self) -> bool:
+        """Whether equal rows of the content may come several times, each with its copies, as they are not sorted."""
+        return isinstance(self.content, UnsortedVersion) and self.content.waits and self.content.counted
 
     def assemble(self, chunks: list[Rows], *, in_order: bool) -> Version:
         """A version of the rows of all chunks int64[arity, n]; not published.

@@ -85,6 +85,23 @@ WRITTEN = [
     "select count(*), max(total) from (select sum(x) over (partition by k) as total from w) s where total > 1",
     "select b, count(*) as n from (select b, row_number() over (partition by a order by b, id) as r from t) s "
     "where r <= 2 group by b",
+    # copies of rows, and who reads them
+    "select a, n, rank() over (partition by a order by n) as r from u",
+    "select n + r as s from (select n, rank() over (partition by a order by n) as r from u) s where n is not null",
+    "select k, count(*) as n, sum(s) as t, min(s) as m from (select k, sum(x) over (partition by k) as s from w) q "
+    "group by k",
+    "select count(distinct s), count(*), avg(s) from (select k, count(*) over (partition by k) as s from w) q",
+    "select distinct s from (select sum(x) over (partition by k) as s from w) q",
+    "select q.s, t.id from (select a, count(*) over (partition by a) as s from u) q join t on t.a = q.s",
+    "select q.a, p.a from (select a, count(*) over (partition by a) as s from u) q join u p on p.n = q.s",
+    "select s from (select count(*) over (partition by a) as s from u) q union all select k from w",
+    "select s from (select count(*) over (partition by a) as s from u) q except all select k from w",
+    "select id from t where exists (select 1 from (select a, count(*) over () as s from u) q where q.a = t.a and s > 1"
+    ")",
+    "select id from t where id not in (select count(*) over (partition by a) from u)",
+    "select x, max(s) over (partition by x) from (select x, count(*) over (partition by k) as s from w) q",
+    "select * from (select s, x from (select x, count(*) over (partition by k) as s from w) q order by s, x limit 4) p",
+    "with q as (select k, sum(x) over (partition by k) as s from w) select p.k, p.s from q p join q o on p.s < o.s",
 ]
 
 

@@ -1,11 +1,12 @@
 """Unsorted versions: what versions of the same rows are, as soon as somebody asks for their order, and before.
 
 Catches: a length, or columns, that are not those of the rows; rows that are sorted twice, or given back twice; columns
-that are read as they came after others saw them in order, of which some are missing.
+that are read as they came after others saw them in order, of which some are missing; copies that are lost.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from threading import Barrier, Thread
 
 import numpy as np
@@ -47,6 +48,21 @@ def test_it_is_the_version_of_its_rows(data: st.DataObject, cols: int, page_rows
     assert (len(following), len(changes.verdicts)) == (0, len(rows))
     found.check()
     check_arena(store.arena, [sorted_, moved, *{found, following}])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(1, 3)), max_size=30))
+@examples(100, 10)
+def test_copies_add_up_when_it_is_sorted(rows: list[tuple[int, int, int]]) -> None:
+    store = Store(Arena(), 2, 1, page_rows=2, dir_rows=2)
+    given_rows = np.array(rows, np.int64).reshape(len(rows), 3).T.copy()
+    found, wanted = UnsortedVersion(store, given_rows, counted=True), Counter[tuple[int, int]]()
+    for a, b, copies in rows:
+        wanted[a, b] += copies
+    assert found.some_columns((0, 2)).tolist() == given_rows[[0, 2]].tolist()
+    assert found.columns().T.tolist() == sorted([*row, copies] for row, copies in wanted.items())
+    assert (len(found), found.count()) == (len(wanted), len(wanted))
+    found.check()
+    check_arena(store.arena, [found])
 
 
 def test_one_of_two_readers_sorts() -> None:
