@@ -51,6 +51,8 @@ REPORTS = {
     "first ten": "select id, price from sale order by price desc, id limit 10",
     "first ten, joined": "select sale.id, region from sale, customer c where customer = c.id "
     "order by price desc, sale.id limit 10",
+    "dearest of each": "select id, customer, price from (select id, customer, price, row_number() over (partition by "
+    "customer order by price desc, id) as place from sale) s where place = 1",
     "six at once": "select customer % 100 as part, count(*) as n, sum(qty) as items, avg(price) as mean, "
     "sum(price * qty) as paid, sum(price) filter (where qty > 40) as most, max(day) as last from sale group by 1",
 }
@@ -65,6 +67,10 @@ FRAME = {
     "parts of texts": "select substr(name, 1, 4) as front, sum(qty) as items, avg(price) as mean from till "
     "where name like '%1%' group by 1",
     "rounded": "select round(price) as about, count(*) as n from till where price is not null group by 1",
+    "running sums": "select count(*) as n, max(total) as most from (select sum(price) over (partition by name "
+    "order by sold) as total from till) s",
+    "shares": "select count(*) as n from (select price, sum(price) over (partition by name) as total from till) s "
+    "where price > 0.05 * total",
 }
 
 
