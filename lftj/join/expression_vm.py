@@ -17,6 +17,8 @@ caller finds that out when it is not 0 (lftj/evaluate/undefined_terms.py). An op
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from scantree._jit import kernel
@@ -27,6 +29,8 @@ MOVE, RANK = 8, 9
 # number (int64)
 ADD, SUB, MUL, DIV, MOD, POW, NEG, MIN, MAX = 16, 17, 18, 19, 20, 21, 22, 23, 24
 BAND, BOR, BXOR, BNOT, SHL, SHR, SHRU, LAND, LOR, LNOT, LXOR = 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35
+# float only
+SQRT, EXP, LN, LOG10 = 36, 37, 38, 39
 # the same for unsigned and float: the operation's number plus these
 UNSIGNED, FLOAT = 32, 64
 # conversions
@@ -62,6 +66,8 @@ SECOND, DAY = np.int64(1_000_000), np.int64(86_400_000_000)
 FIRST_DAY, LAST_DAY = np.int64(-719162), np.int64(2932896)
 # Monday, 2000-01-03: buckets begin there, so that those of weeks are weeks.
 BUCKETS_FROM = np.int64(10959)
+# The greatest float whose exponential is one.
+LAST_EXPONENT = 709.782712893384
 
 
 @kernel
@@ -202,8 +208,16 @@ def _floating(op, a, b, cell):
         z = -x
     elif op == MIN:
         z = min(x, y)
-    else:
+    elif op == MAX:
         z = max(x, y)
+    elif op == EXP:
+        z = math.exp(x) if x <= LAST_EXPONENT else math.inf
+    elif x < 0.0 or (x == 0.0 and op != SQRT):  # as interpreted they raise there
+        return a, OUT_OF_RANGE
+    elif op == SQRT:
+        z = math.sqrt(x)
+    else:
+        z = math.log(x) if op == LN else math.log10(x)
     if z != z:
         return a, OUT_OF_RANGE
     return code_of(z, cell), HOLDS

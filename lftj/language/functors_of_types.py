@@ -1,4 +1,4 @@
-"""Functors of types that are no numbers: of times, conversions, rounding, and texts."""
+"""Functors of times, conversions, rounding, roots and logarithms, and those of texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lftj.language.types import (
 
 def table() -> list[Signature]:
     """All of them."""
-    return [*of_time(), *to_types(), *rounding(), *of_texts()]
+    return [*of_time(), *to_types(), *rounding(), *of_floats(), *of_texts()]
 
 
 def of_time() -> list[Signature]:
@@ -204,6 +204,21 @@ def rounding() -> list[Signature]:
     ]
 
 
+def of_floats() -> list[Signature]:
+    """Roots, powers of e and logarithms."""
+    floats = frozenset({FLOAT})
+
+    def of_float(name: str, doc: str, example: str, partial: frozenset[str] = floats) -> Signature:
+        return Signature(name, (SAME,), SAME, doc, example, floats, opcode=name.upper(), partial=partial)
+
+    return [
+        of_float("sqrt", "The square root; of less than 0 an error.", "sqrt(2.25) = 1.5"),
+        of_float("exp", "The power of e.", "exp(0.0) = 1.0", frozenset()),
+        of_float("ln", "The natural logarithm; of 0 and less an error.", "ln(1.0) = 0.0"),
+        of_float("log10", "The logarithm to the base 10; of 0 and less an error.", "log10(1000.0) = 3.0"),
+    ]
+
+
 def of_texts() -> list[Signature]:
     """Texts of texts."""
 
@@ -230,4 +245,13 @@ def of_texts() -> list[Signature]:
             'strpos("Hello", "l") = 2',
             text=str.find,
         ),
+        Signature(
+            "split",
+            (SYMBOL, SYMBOL, NUMBER),
+            SYMBOL,
+            'The part of the text with an index (from 0; from -1 on backwards) between separators; "" out of range.',
+            'split("a-b-c", "-", 1) = "b"',
+            text=text_functors.split,
+        ),
+        of_text("reverse", "The text backwards.", 'reverse("abc") = "cba"', text_functors.backwards),
     ]

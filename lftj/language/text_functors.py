@@ -167,6 +167,20 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new) if old else text
 
 
+def split(text: str, separator: str, index: int) -> str:
+    """The part of `text` at `index` between separators, from 0, or from -1 on backwards; empty out of range.
+
+    An empty separator is between all characters.
+    """
+    parts = text.split(separator) if separator else [*text]
+    return parts[index] if -len(parts) <= index < len(parts) else ""
+
+
+def backwards(text: str) -> str:
+    """The characters of `text` from the last to the first."""
+    return text[::-1]
+
+
 def local(instant: datetime.datetime) -> datetime.datetime:
     """What the clocks of its zone show."""
     return instant.replace(tzinfo=None)

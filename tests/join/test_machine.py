@@ -54,7 +54,8 @@ VALUES = {
     ],
 }
 VALUES["float"] += [5e-324, -5e-324, 2.2e-308, math.inf, -math.inf]
-UNARY = {"neg", "bnot", "lnot"}
+ONLY_FLOAT = {"sqrt", "exp", "ln", "log10"}
+UNARY = {"neg", "bnot", "lnot", *ONLY_FLOAT}
 ONLY_INTEGRAL = {"%", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru", "land", "lor", "lxor", "lnot"}
 # `coalesce` is of any type, and tested in tests/types.
 OPERATIONS = {
@@ -66,7 +67,7 @@ CASES = [
     (op, kind)
     for op in OPERATIONS
     for kind in FAMILY
-    if not (kind == "float" and op in ONLY_INTEGRAL) and (kind == "number" or op not in CHECKED)
+    if op not in (ONLY_INTEGRAL if kind == "float" else ONLY_FLOAT) and (kind == "number" or op not in CHECKED)
 ]
 
 
@@ -117,7 +118,9 @@ def test_integer_operations_on_any_values(case: tuple[str, str], data: st.DataOb
     check(op, kind, *(data.draw(some) for _ in range(1 if op in UNARY else 2)))
 
 
-@given(st.sampled_from(["+", "-", "*", "/", "neg", "min", "max"]), *[st.floats(allow_nan=False)] * 2)
+@given(
+    st.sampled_from(["+", "-", "*", "/", "neg", "min", "max", *sorted(ONLY_FLOAT)]), *[st.floats(allow_nan=False)] * 2
+)
 def test_float_operations_on_any_values(op: str, a: float, b: float) -> None:
     check(op, "float", *((a,) if op in UNARY else (a, b)))
 

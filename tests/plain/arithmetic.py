@@ -87,11 +87,23 @@ def on_floats(op: str, a: float, b: float = 0.0) -> float:
         "/": lambda: a / b,
         "neg": lambda: -a,
         "^": lambda: float_power(a, b),
+        "sqrt": lambda: math.sqrt(a) if a >= 0 else math.nan,
+        "exp": lambda: exponential(a),
+        "ln": lambda: math.log(a) if a > 0 else math.nan,
+        "log10": lambda: math.log10(a) if a > 0 else math.nan,
     }
     result: float = results[op]()
     if math.isnan(result):
         raise Undefined("not a number")
     return result
+
+
+def exponential(a: float) -> float:
+    """e to a power; Python's raises where the standard has an infinity."""
+    try:
+        return math.exp(a)
+    except OverflowError:
+        return math.inf
 
 
 def float_power(a: float, b: float) -> float:

@@ -189,6 +189,25 @@ def test_the_digits_of_what_is_computed_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("op", "of"), [("sqrt", math.sqrt), ("exp", math.exp), ("ln", math.log), ("log10", math.log10)]
+)
+@pytest.mark.parametrize("columns", [True, False])
+def test_functors_of_floats(op: str, of: Any, columns: bool) -> None:
+    some = [5e-324, 1e-300, 0.1, 1.0, 2.25, 100.0, 709.0, 709.782712893384, 1e300, math.inf]
+    db = lftj.Database._sized(
+        f".decl v(x:float)\np(x, {op}(x)) :- v(x).\ns(t) :- t = sum {op}(x) : {{ v(x), x < 700.0 }}.",
+        columns_from=0 if columns else 1 << 60,
+    )
+    db.load("v", [(x,) for x in some])
+    found = {x: of(x) if op != "exp" or x < 710 else math.inf for x in some}
+    assert dict(db["p"]) == found
+    ((total,),) = db["s"]
+    assert total == math.fsum(y for x, y in found.items() if x < 700.0)
+    if op == "exp":
+        assert dict(db.query("x = -1e300, y = exp(x)")) == {-1e300: 0.0}
+
+
+@pytest.mark.parametrize(
     ("term", "of"),
     [
         ("lower(t)", str.lower),
@@ -197,6 +216,12 @@ def test_the_digits_of_what_is_computed_first() -> None:
         ('replace(t, "a", "ou")', lambda t: t.replace("a", "ou")),
         ('replace(t, "", "x")', lambda t: t),
         ('strpos(t, "a")', lambda t: t.find("a")),
+        ("reverse(t)", lambda t: t[::-1]),
+        ('split(t, "a", 1)', lambda t: dict(enumerate(t.split("a"))).get(1, "")),
+        ('split(t, "a", -2)', lambda t: ["", *t.split("a")][-2]),
+        ('split(t, "x", 0)', lambda t: t),
+        ('split(t, "", 2)', lambda t: t[2:3]),
+        ('split(t, "a", 9223372036854775807)', lambda t: ""),
     ],
 )
 def test_texts_of_texts(term: str, of: Any) -> None:
@@ -222,6 +247,12 @@ def test_texts_of_texts(term: str, of: Any) -> None:
             for text in ("x", "", "1_0", " 1", "1\n", "１", "inf", "nan", "0x1", "1e400", "1e99999999999999999999")
         ),
         ("x:float", (float("inf"),), "to_decimal(x, 2)", "is not a decimal"),
+        *(
+            (
+                ("x:float", (x,), f"{op}(x)", "not a number")
+                for op, x in (("sqrt", -5e-324), ("ln", 0.0), ("log10", -1.0))
+            )
+        ),
         ("x:date", (dt.date.max,), "add_months(x, 1)", "not in the range of its type"),
         ("x:date", (dt.date.max,), "add_months(x, 9223372036854775807)", "not in the range of its type"),
         ("x:timestamp", (dt.datetime.min,), "add_months(x, -1)", "not in the range of its type"),
