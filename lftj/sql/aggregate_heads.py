@@ -29,6 +29,7 @@ from lftj.sql.cases import not_null, null_case
 from lftj.sql.constants import constant
 from lftj.sql.conversions import shown
 from lftj.sql.heads import or_null
+from lftj.sql.places import SqlText
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
@@ -68,6 +69,18 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Filter | exp.IgnoreNulls):
         return is_aggregate(node.this)
     return isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)
+
+
+def check_alone(taken: exp.Expr, source: SqlText) -> None:
+    """Refuse an aggregate within what another takes."""
+    for part in taken.walk(prune=lambda node: isinstance(node, exp.Query)):  # one in a subquery is its own
+        if is_aggregate(part):
+            raise source.error(
+                f"`{source.call(part)}` within another aggregate",
+                part,
+                why="an aggregate folds rows, and the other has one value for a group",
+                remedy="compute the inner one in a subquery",
+            )
 
 
 @dataclass(slots=True)
@@ -130,14 +143,7 @@ class AggregateHeads:
                 raise source.unsupported("an aggregate of several distinct columns", inner, "use a subquery")
             taken = taken.expressions[0]
         self._check_belongs(node)
-        for part in taken.walk(prune=lambda node: isinstance(node, exp.Query)):  # one in a subquery is its own
-            if is_aggregate(part):
-                raise source.error(
-                    f"`{source.call(part)}` within another aggregate",
-                    part,
-                    why="an aggregate folds rows, and the other has one value for a group",
-                    remedy="compute the inner one in a subquery",
-                )
+        check_alone(taken, source)
         if isinstance(taken, exp.Star):
             return WrittenAggregate(op, False, [], conditions, NUMBER)
         cases = value(taken, rows)

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.functors import MATCH, NEGATED
+from lftj.language.text_functors import pattern_of
 from lftj.language.types import BOOL, NUMBER, SYMBOL
 from lftj.language.visitors import lets_null_match
 from lftj.sql.cases import (
@@ -442,6 +443,37 @@ def _text_test(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunctio
     return compare(of, [of.value(node.this), of.value(node.expression)], made, wanted)
 
 
+def _pattern(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
+    """`regexp_matches(x, p)`, `regexp_full_match(x, p)` and `similar to`: patterns are those of `match`."""
+    if node.args.get("flag") is not None or node.args.get("options") is not None:
+        raise of.scope.source.unsupported("options of a pattern", node, "write them into it, as in '(?i)abc'")
+    in_part = isinstance(node, exp.RegexpLike)
+
+    def made(values: Sequence[Known]) -> Made:
+        text, pattern = _texts(of, values, node)
+        if isinstance(pattern, ast.Constant):
+            try:
+                pattern_of(str(pattern.value))
+            except ValueError as error:
+                why, remedy = str(error), "write one, or take `like`, `contains` or `starts_with`"
+                raise of.scope.source.error("a pattern that is none", node.expression, why=why, remedy=remedy) from None
+            expression = somewhere(str(pattern.value)) if in_part else str(pattern.value)
+            return _signed(ast.Comparison(MATCH, ast.Constant(expression, SYMBOL), text), bool(wanted))
+        if in_part:
+            around = (ast.Constant(part, SYMBOL) for part in somewhere("\0").split("\0"))
+            pattern = call("cat", SYMBOL, next(around), pattern, next(around))
+        return _signed(ast.Comparison(MATCH, pattern, text), bool(wanted))
+
+    return compare(of, [of.value(node.this), of.value(node.expression)], made, wanted)
+
+
+def somewhere(pattern: str) -> str:
+    """The pattern of all texts in which `pattern` matches a part."""
+    options = re.match(r"\(\?[a-z]+\)", pattern)
+    begin = options.end() if options else 0
+    return f"{pattern[:begin]}(?s:.*?)(?:{pattern[begin:]})(?s:.*)"
+
+
 def _texts(of: Translator, values: Sequence[Known], node: exp.Expr) -> list[ast.Term]:
     for value in values:
         if value.type != SYMBOL:
@@ -486,4 +518,5 @@ _PREDICATES: tuple[tuple[tuple[type[exp.Expr], ...], Translated], ...] = (
     ((exp.In,), _in),
     ((exp.Like, exp.ILike, exp.Escape), _like),
     ((exp.Contains, exp.StartsWith, exp.EndsWith), _text_test),
+    ((exp.RegexpLike, exp.RegexpFullMatch, exp.SimilarTo), _pattern),
 )

@@ -28,6 +28,7 @@ from lftj.sql.computed_columns import computed_apart
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping_sets import without_grouping_sets
 from lftj.sql.heads import QueryHeads, or_null
+from lftj.sql.known_aggregates import with_known_aggregates
 from lftj.sql.limits import first_of_each, first_rows, limited, with_given_order
 from lftj.sql.nesting import placed
 from lftj.sql.ordering import Ordering, ordering_of, with_parts_behind, without_parameters, written
@@ -223,6 +224,7 @@ class Queries:
     def plain(self, query: exp.Expr, around: Outside | None) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
         query = without_distinct_on(without_parameters(unwrapped(query)), self.text)
+        query = with_known_aggregates(query, self.text)
 
         def has_column(node: exp.Column) -> bool:
             return self._has_column(query, node, around)

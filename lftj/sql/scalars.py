@@ -95,7 +95,7 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
     source = of.scope.source
     if isinstance(node, _CLOCKS):
         return clock(of, node)
-    if isinstance(node, exp.AggFunc):
+    if isinstance(node, exp.AggFunc | exp.Filter):
         return source.error(
             f"`{source.call(node)}` is an aggregate, and stands where each row has a value",
             node,

@@ -18,6 +18,7 @@ from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
 from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
+from lftj.sql.composed import joined_with, last_day, sign, truncated
 from lftj.sql.conversions import NUMBERS, ZONED, call, has_cast, shown
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
@@ -74,7 +75,17 @@ def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, t
 
 def name_of(node: exp.Expr, source: SqlText) -> str:
     """What a function is called in messages: the user's word, as the parser has one for several."""
+    if type(node) in _SIGNS:
+        return _SIGNS[type(node)]
     return source.word(node) if "start" in node.meta else node.sql_name().lower()  # type: ignore[attr-defined]
+
+
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "xor",
+    exp.BitwiseNot: "~",
+}
 
 
 def _either(takes: Sequence[str]) -> str:
@@ -130,6 +141,30 @@ def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Resul
 
 def _power(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
     return ast.Functor("^", tuple(of.cast(value, FLOAT, node) for value in values)), FLOAT
+
+
+def _of_float(name: str) -> SqlFunction:
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call(name, FLOAT, of.cast(values[0], FLOAT, node)), FLOAT
+
+    return SqlFunction((NUMBERS,), result)
+
+
+def _logarithm(of: Translator, node: exp.Expr) -> list[Case]:
+    """`log(x)` and `log10(x)`; the parser puts a base in front."""
+    base = node.this if node.expression is not None else None
+    if base is not None and not (isinstance(base, exp.Literal) and base.name == "10"):
+        raise of.scope.source.unsupported("a logarithm to another base than 10", node, "use `ln(x) / ln(base)`")
+    return applied(of, node, _of_float("log10"), [node.expression if base is not None else node.this])
+
+
+def _bitwise(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
+    function = SqlFunction(((NUMBER,),) * 2, lambda of, node, values: (call(name, NUMBER, *map(_term, values)), NUMBER))
+    return lambda of, node: applied(of, node, function, [node.this, node.expression])
+
+
+def _term(value: Known) -> ast.Term:
+    return value.term
 
 
 # Texts
@@ -212,6 +247,19 @@ def _position(of: Translator, node: exp.Expr) -> list[Case]:
         return call("+", NUMBER, found, number(1)), NUMBER
 
     return applied(of, node, SqlFunction(((SYMBOL,), (SYMBOL,)), place), [node.this, node.args["substr"]])
+
+
+def _split(of: Translator, node: exp.Expr) -> list[Case]:
+    """`split_part(x, separator, n)`, from 1 on, or from -1 backwards."""
+    index = whole_constant(of, node, node.args["part_index"], "the number of a part")
+
+    def part(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        text, separator = map(_term, values)
+        if not index:
+            return call("substr", SYMBOL, call("cat", SYMBOL, text, separator), number(0), number(0)), SYMBOL
+        return call("split", SYMBOL, text, separator, number(index - 1 if index > 0 else index)), SYMBOL
+
+    return applied(of, node, SqlFunction(((SYMBOL,), (SYMBOL,)), part), [node.this, node.args["delimiter"]])
 
 
 def _replace(of: Translator, node: exp.Expr) -> list[Case]:
@@ -359,6 +407,16 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Floor: _one(SqlFunction((_SIGNED,), _whole("floor"))),
     exp.Ceil: _one(SqlFunction((_SIGNED,), _whole("ceil"))),
     exp.Pow: lambda of, node: applied(of, node, SqlFunction((NUMBERS, NUMBERS), _power), [node.this, node.expression]),
+    exp.Sqrt: _one(_of_float("sqrt")),
+    exp.Exp: _one(_of_float("exp")),
+    exp.Ln: _one(_of_float("ln")),
+    exp.Log: _logarithm,
+    exp.Sign: sign,
+    exp.Trunc: truncated,
+    exp.BitwiseAnd: _bitwise("band"),
+    exp.BitwiseOr: _bitwise("bor"),
+    exp.BitwiseXor: _bitwise("bxor"),
+    exp.BitwiseNot: _one(SqlFunction(((NUMBER,),), lambda of, node, v: (call("bnot", NUMBER, v[0].term), NUMBER))),
     exp.Lower: _one(_of_text("lower")),
     exp.Upper: _one(_of_text("upper")),
     exp.Length: _one(_of_text("strlen", NUMBER)),
@@ -370,6 +428,9 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Trim: _trim,
     exp.StrPosition: _position,
     exp.Replace: _replace,
+    exp.Reverse: _one(_of_text("reverse")),
+    exp.SplitPart: _split,
+    exp.ConcatWs: joined_with,
     exp.Extract: _extract,
     exp.Year: _field("YEAR"),
     exp.Month: _field("MONTH"),
@@ -386,6 +447,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.DateTrunc: _truncated,
     exp.DateDiff: _difference,
     exp.AddMonths: _add_months,
+    exp.LastDay: last_day,
 }
 # The names of functions, for suggestions.
 NAMED = sorted(

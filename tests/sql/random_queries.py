@@ -192,6 +192,8 @@ def aggregate(scope: Scope, depth: int = 0) -> tuple[str, str]:
     text, type_ = scope.pick(*options)
     if scope.chance(20):
         text += f" filter (where {predicate(scope, 0)})"
+    elif scope.chance(10):
+        text = f"case when {scope.pick('bool_and', 'bool_or')}({predicate(scope, 0)}) then {text} end"
     return text, type_
 
 

@@ -57,6 +57,12 @@ date_trunc('hour', p); date_trunc('day', p); date_diff('day', u, date '2000-01-0
 date_diff('year', u, t); (' ' || i || ' ')::decimal(9,2); date '2024-01-31'::text; date '2024-01-31'::timestamp
 timestamp '2024-01-31 23:00:00'::date; date '2024-01-31'::timestamp::date::text; int '5'::text || 'x'
 '2024-01-31'::date::text; cast('2024-01-31'::text as date); decimal(4,2) '1.25'::decimal(4,1)
+sqrt(abs(f)); sqrt(j + 8); sqrt(abs(d)); exp(f / 1000); exp(i); exp(1000); ln(j + 8); ln(abs(d) + 1); log(j + 8)
+log10(e + 200); sign(i); sign(d); sign(f); sign(-2.5); trunc(f); trunc(d); trunc(i); trunc(e); 5 & j; i & 3; i | 4
+xor(i, j); ~i; (i & 1) + 2; reverse(s); reverse(w); split_part(w, ' ', 1); split_part(w, ' ', 2); split_part(s, 'b', -1)
+split_part(w, s, 1); split_part(w, ' ', 9); split_part(w, 'e', -3); split_part(s, 'x', 0); split_part(w, '', 2)
+concat_ws('-', s, w); concat_ws(', ', i, s, d); concat_ws('', s, s); concat_ws('--', s); last_day(t); last_day(u)
+last_day(p); last_day(t) + 1; last_day(date '2024-02-03')
 """
 PREDICATES = """
 b; not b; i > 0; i > 0 and j > 0; i > 0 or d > 0; i is null; i is not null; b is true; b is not true; b is false
@@ -92,6 +98,10 @@ coalesce(b, i > 0); coalesce(b, false) or i > 2; if(b, i > 0, d > 0)
 not ((i > 0 and d > 0) or (b and s = 'abc')); (i = 5 or i = 2) and not (d = 1.5 and b); i > 0 and i < 0
 i < 1 or i > 3; nullif(i, 2) > 0; greatest(i, d) > 1; case when b then i else j end = 2; i / 2 > 1
 i + 1 > j * 2 - d
+regexp_matches(w, 'e+n'); regexp_matches(s, '^a'); regexp_matches(w, 'n$'); not regexp_matches(s, 'b|ö'); w ~ 'a.c'
+regexp_matches(w, '(?i)promo'); regexp_matches(w, s); s similar to 'a.*'; s not similar to 'a'; w similar to 'ab|1.'
+regexp_full_match(w, '[a-z ]+'); regexp_full_match(w, 'e'); w !~ '[0-9]'; regexp_matches(w, null)
+regexp_matches(s, '') and regexp_matches(w, '\\d\\d'); regexp_matches(w, 'a|b') = b
 """
 
 
@@ -129,7 +139,19 @@ def test_predicates(text: str, duck: Any) -> None:
 
 REFUSED = [
     ("i + substrng(w, 2)", "unknown function `substrng`", "substrng(w, 2", "did you mean `substring`?"),
-    ("i + sqrt(j)", "not supported yet: the function `sqrt`", "sqrt(j", "rewrite it with others"),
+    ("i + cbrt(j)", "not supported yet: the function `cbrt`", "cbrt(j", "rewrite it with others"),
+    ("log(2, j)", "a logarithm to another base than 10", "log(2, j", "use `ln(x) / ln(base)`"),
+    ("trunc(d, 1)", "`trunc` to digits", "trunc(d, 1", "use `round`"),
+    ("concat_ws(s, w)", "`concat_ws(s, w)`", "concat_ws(s, w", "write the text between out"),
+    (
+        "split_part(s, 'x', j)",
+        "the number of a part that is no constant",
+        "split_part(s, 'x', j",
+        "write the number out",
+    ),
+    ("d & 1", "`d` is decimal(9,2), and `&` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
+    ("regexp_matches(s, '[')", "a pattern that is none", "'['", "take `like`"),
+    ("regexp_matches(s, 'a', 'i')", "options of a pattern", "regexp_matches(s, 'a', 'i'", "'(?i)abc'"),
     ("try_cast(w as int)", "`try_cast`", "w", "use `cast`"),
     ("d = w", "`d = w` has values of type decimal(9,2) and of type text", "d = w", "cast one of them"),
     ("w + 1", "`+` of text and bigint", "w + 1", "cast one of them"),

@@ -155,6 +155,16 @@ SELECTS = [
     "select count(distinct a), count(distinct b), sum(distinct n) from u",
     "select a, count(distinct b), count(b), sum(distinct n) from u group by a",
     "select a, sum(n) filter (where b = 'x'), count(*) filter (where b = 'x') from u group by a",
+    # aggregates that others say (of no rows, DuckDB's count_if is null)
+    "select coalesce(count_if(n > 0), 0), bool_and(n >= 0), bool_or(n > 3) from u",
+    "select a, count_if(n > 0) as c, bool_and(n > 0) as e, bool_or(n is null) as s from u group by a",
+    "select b, bool_and(a > 1) filter (where n is not null), coalesce(count_if(a > 1) filter (where n = 0), 0) from u "
+    "group by b",
+    "select b, bool_or(n = 5 and a > 1) or bool_and(a = 1) as o from u group by b having count_if(n is null) < 2",
+    "select id, (select bool_or(u.n > t.a) from u where u.b = t.b) as o from t",
+    "select a, bool_or(distinct n > 0) from u group by a",
+    "select a, b, bool_and(n > 0) as e from u group by rollup (a, b)",
+    "select id, count_if(a > 1) over (partition by b) as c from t",
     "select sum(n) filter (where b = 'q'), count(*) filter (where b = 'q') from u",
     "select a, sum(case when b = 'x' then n else 0 end) from u group by a",
     "select sum(case when b = 'x' then n else 0 end), sum(case when b = 'x' then n end) from u",
