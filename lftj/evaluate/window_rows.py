@@ -40,12 +40,13 @@ class CountedRows(NamedTuple):
 def counted_below(
     window: Clause, of: Mapping[str, Sequence[Clause]], readers: Mapping[str, Sequence[Clause]], below: Collection[str]
 ) -> CountedRows | None:
-    """Of a clause with window functions, if nobody reads the heads between it and a count; else None.
+    """Of a clause with window functions over a bag, if nobody reads the heads between it and a count; else None.
 
     `of`, `readers`: the clauses of each head, and those that read it · `below`: heads that only have the rows that
     their clauses derive, and that go.
     """
-    if not has_windows(window):
+    # Of a bag, copies are last in both; elsewhere a sum is a value, and a group is one row whatever it adds up.
+    if not has_windows(window) or window.head_args[-1] != window.atoms[0].args[-1]:
         return None
     name, between, places = window.atoms[0].predicate, list[str](), tuple(range(len(window.atoms[0].args)))
     while name in below and len(of[name]) == len(readers[name]) == 1:

@@ -243,6 +243,16 @@ def test_what_is_refused_is_named(sql: str, what: str) -> None:
     assert "^" in str(refused.value)
 
 
+def test_a_group_is_one_row_of_a_window() -> None:
+    """Its sum is a value beside it, not how often it is there."""
+    db = lftj.Database._sized(columns_from=0)
+    db.sql("create table y (g int not null, n int not null); insert into y values (1, 2), (1, 3), (2, 5), (2, 5)")
+    sums = db.sql("select g, sum(n) as s, rank() over (order by g) as r from y group by g")
+    assert list(sums) == [(1, 5, 1), (2, 10, 2)]
+    counts = db.sql("select n, c, sum(c) over () as s from (select n, count(*) as c from y group by n) q")
+    assert list(counts) == [(2, 1, 4), (3, 1, 4), (5, 2, 4)]
+
+
 def test_a_sum_of_decimals_has_to_fit() -> None:
     db = lftj.Database()
     db.sql("create table t (d decimal(18, 2)); insert into t values (9999999999999999.99), (9999999999999999.99)")
