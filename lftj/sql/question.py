@@ -175,13 +175,14 @@ class Question:
                 short = leading_rows(staged, made.rule, made.view, limits(name))
             if short is None:
                 self._evaluate(staged, name, limits, kept)
+            relation = staged.state.relations[name]
+            # Rows that another head has, as they came, are sorted now.
+            rows = relation.content.columns() if short is None else short
         except ArenaFullError as full:
             raise out_of_memory(full) from None
         if kept is not None and not kept.heads:
             self._enumerated = 2 * size
-        relation = staged.state.relations[name]
         columns = _columns(made.view, relation.schema)
-        rows = relation.content.columns() if short is None else short
         if made.view.bag:
             return Answer(rows[:-1], rows[-1], columns), made.view
         return Answer(rows, np.ones(rows.shape[1], np.int64), columns), made.view

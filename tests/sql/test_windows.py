@@ -253,6 +253,16 @@ def test_a_group_is_one_row_of_a_window() -> None:
     assert list(counts) == [(2, 1, 4), (3, 1, 4), (5, 2, 4)]
 
 
+def test_an_answer_that_does_not_fit_is_told_so() -> None:
+    db = lftj.Database._sized(columns_from=0, memory_limit=500_000)
+    db.sql("create table y (i int primary key, g int not null)")
+    db.load("y", {"i": range(20_000), "g": [i % 7 for i in range(20_000)]})
+    for columns in ("i, g", "g, i"):
+        with pytest.raises(lftj.errors.MemoryLimitError, match="bytes of pages are needed"):
+            db.sql(f"select {columns}, rank() over (partition by g order by i) as r from y")
+    assert list(db.sql("select max(r) as m from (select rank() over (partition by g order by i) as r from y) q"))
+
+
 def test_a_sum_of_decimals_has_to_fit() -> None:
     db = lftj.Database()
     db.sql("create table t (d decimal(18, 2)); insert into t values (9999999999999999.99), (9999999999999999.99)")
