@@ -69,8 +69,12 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
 
             needed = set(db) if of_sql else _needed(queries.values(), program)
             read_inputs(db, settings.facts, skip=[d for d in db.directives if d.relation not in needed])
-        for number, text in enumerate(texts):
-            rows = queries[text].relation() if text in queries else _answer_of_sql(db, settings, text, values)
+        # All of them first: of queries of which one is refused nothing is printed.
+        answers = [
+            queries[text].relation() if text in queries else _answer_of_sql(db, settings, text, values)
+            for text in texts
+        ]
+        for number, rows in enumerate(answers):
             if number and form in ("table", "csv"):
                 print()
             FORMS[form](rows)

@@ -85,6 +85,15 @@ def test_a_query_without_variables_is_true_or_false(triangles: Shell) -> None:
     assert (asked("tri(1, 2, 3)", "json"), asked("tri(3, 2, 1)", "json")) == ("[{}]\n", "[]\n")
 
 
+@pytest.mark.parametrize("wrong", ["name(who, age, _), age / 0 > 1", "select nothing from name", "select 1 / 0 / 'x'"])
+def test_of_queries_of_which_one_is_refused_nothing_is_printed(shell: Shell, wrong: str) -> None:
+    shell.write({"p.dl": NAMES})
+    for right in ("name(who, age, _)", "select age from name"):
+        done = shell("query", right, wrong, "p.dl")
+        assert (done.code, done.out) == (1, "")
+        assert "error" in done.err
+
+
 def test_an_arrow_stream(triangles: Shell) -> None:
     command = (*forks().lftj, "query", "tri(x, y, z)", "tri.dl", "-F", "facts", "--format", "arrow")
     done = subprocess.run(command, cwd=triangles.folder, capture_output=True, check=True)
