@@ -85,6 +85,8 @@ WRITTEN = [
     "select count(*), max(total) from (select sum(x) over (partition by k) as total from w) s where total > 1",
     "select b, count(*) as n from (select b, row_number() over (partition by a order by b, id) as r from t) s "
     "where r <= 2 group by b",
+    "select k, sum(k) as s, rank() over (order by sum(k)) as r, count(*) over () as n from w group by k",
+    "select k, c, sum(c) over (order by k) as s from (select k, count(*) as c from w group by k) q",
     # copies of rows, and who reads them
     "select a, n, rank() over (partition by a order by n) as r from u",
     "select n + r as s from (select n, rank() over (partition by a order by n) as r from u) s where n is not null",
