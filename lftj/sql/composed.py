@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lftj.sql.cases import Translator
-from lftj.sql.places import standing_for
+from lftj.sql.places import in_place_of, standing_for
 from lftj.sql.scope import Case
 
 
@@ -52,7 +52,7 @@ def joined_with(of: Translator, node: exp.Expr) -> list[Case]:
 
 def last_day(of: Translator, node: exp.Expr) -> list[Case]:
     """The last day of the month of a time."""
-    month = exp.TimestampTrunc(this=node.this.copy(), unit=exp.var("MONTH"))
+    month = in_place_of(node, exp.TimestampTrunc(this=node.this.copy(), unit=exp.var("MONTH")))
     later = exp.Add(this=month, expression=_interval("MONTH"))
     day = exp.Sub(this=later, expression=_interval("DAY"))
     return of.value(standing_for(node, exp.Cast(this=day, to=exp.DataType.build("date"))))

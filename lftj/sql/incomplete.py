@@ -138,11 +138,11 @@ def _comparison(node: exp.Expr, source: SqlText) -> None:
 def _check_arguments(node: exp.Expr, source: SqlText) -> None:
     given = node.meta.get("arguments")
     most = _MOST_BY_NAME.get(node.name.lower()) if isinstance(node, exp.Anonymous) else _MOST_ARGUMENTS.get(type(node))
-    if given is None or most is None:
+    if given is None:
         return
-    if given > most:
+    if most is not None and given > most:
         raise source.error(node=node, **too_many_arguments(source.word(node), most, given))
-    if isinstance(node, exp.Replace) and given < most:
+    if given < _LEAST_ARGUMENTS.get(type(node), 0):
         raise source.error(node=node, **too_few_arguments(source.word(node), given))
 
 
@@ -246,11 +246,13 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
 
 # How many arguments functions take for which the parser knows more, of other dialects, or drops the others.
 _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
-    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length), 1),
+    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf), 1),
     **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths), 2),
-    **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), 2),
-    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff), 3),
+    **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor), 2),
+    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart), 3),
 }
+# How many functions take at least of which the parser makes trees with fewer.
+_LEAST_ARGUMENTS: dict[type[exp.Expr], int] = {exp.Replace: 3, exp.SplitPart: 3}
 # Those that need one, and of which the parser makes trees without.
 _OF_SOMETHING = (
     *(exp.Count, exp.Sum, exp.Avg, exp.Max, exp.Min),

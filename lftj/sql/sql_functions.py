@@ -152,6 +152,8 @@ def _of_float(name: str) -> SqlFunction:
 
 def _logarithm(of: Translator, node: exp.Expr) -> list[Case]:
     """`log(x)` and `log10(x)`; the parser puts a base in front."""
+    if node.expression is None and (word := name_of(node, of.scope.source).lower()) != "log":  # the base is alone
+        raise of.scope.source.error(node=node, **too_few_arguments(word, 0))
     base = node.this if node.expression is not None else None
     if base is not None and not (isinstance(base, exp.Literal) and base.name == "10"):
         raise of.scope.source.unsupported("a logarithm to another base than 10", node, "use `ln(x) / ln(base)`")
