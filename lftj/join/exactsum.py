@@ -65,7 +65,7 @@ def _add_pieces(code, weight, cells, g):
 
 
 @inlined
-def _add_float(code, weight, table, cells, g, row):
+def add_float(code, weight, table, cells, g, row):
     """Add a float, as often as `weight` says, to row g of `table` and to a row of `cells`; its first segment, if any.
 
     `table` int64[groups, 3]: the sums of the weights, of those of inf and of those of -inf · `cells` int64[rows,
@@ -86,7 +86,7 @@ def sum_segments(codes, weights, starts, cells, table, rows, sums):
     """Sum the pieces of the floats of each group, each as often as its weight says.
 
     `codes`, `weights` int64[m], group by group · `starts` int64[g + 1]: where each group begins · `cells` int64[1,
-    SEGMENTS], scratch, zero before and after · `table` int64[g, 3], as `_add_float` adds to it · `rows` int64[2, n]:
+    SEGMENTS], scratch, zero before and after · `table` int64[g, 3], as `add_float` adds to it · `rows` int64[2, n]:
     written, (group, segment) in order · `sums` int64[n]: written, none of them zero. Returns how many; n is at least
     min(66, 3 * rows) per group.
     """
@@ -94,7 +94,7 @@ def sum_segments(codes, weights, starts, cells, table, rows, sums):
     for g in range(len(starts) - 1):
         least, greatest = SEGMENTS, -1
         for i in range(starts[g], starts[g + 1]):
-            s = _add_float(codes[i], weights[i], table, cells, g, 0)
+            s = add_float(codes[i], weights[i], table, cells, g, 0)
             if s >= 0:
                 least, greatest = min(least, s), max(greatest, s + 2)
         for s in range(least, greatest + 1):
@@ -107,13 +107,13 @@ def sum_segments(codes, weights, starts, cells, table, rows, sums):
 
 @kernel
 def _sum_scattered(codes, weights, at, table, cells, met):
-    """Add floats of groups with numbers `at` int64[m] to `table` and `cells`, a row for each group (`_add_float`).
+    """Add floats of groups with numbers `at` int64[m] to `table` and `cells`, a row for each group (`add_float`).
 
     `met` bool[groups]: which there are.
     """
     for i in range(len(at)):
         met[at[i]] = True
-        _add_float(codes[i], weights[i], table, cells, at[i], at[i])
+        add_float(codes[i], weights[i], table, cells, at[i], at[i])
 
 
 @kernel

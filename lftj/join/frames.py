@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.exactsum import DIGITS, INFINITE, SEGMENTS, _add_float, round_digits
+from lftj.join.exactsum import DIGITS, INFINITE, SEGMENTS, add_float, round_digits
 from scantree._jit import kernel
 
 Ints = npt.NDArray[np.int64]
@@ -38,13 +38,13 @@ def _sums(codes, present, low, high, table, cells, digits, sums):
             begin, end, least, greatest = low[i], low[i], SEGMENTS, -1
         while end < high[i]:
             if present[end]:
-                s = _add_float(codes[end], 1, table, cells, 0, 0)
+                s = add_float(codes[end], 1, table, cells, 0, 0)
                 if s >= 0:
                     least, greatest = min(least, s), max(greatest, s + 2)
             end += 1
         while begin < low[i]:
             if present[begin]:
-                _add_float(codes[begin], -1, table, cells, 0, 0)
+                add_float(codes[begin], -1, table, cells, 0, 0)
             begin += 1
         if table[0, 1] > 0 or table[0, 2] > 0:
             if table[0, 1] > 0 and table[0, 2] > 0:
