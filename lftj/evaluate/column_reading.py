@@ -72,9 +72,9 @@ class ColumnReading:
         return f"`{self.base.relation}` is read by columns{looked_up}"
 
     def distinct(self, clause: Clause, relations: Mapping[str, StoredRelation]) -> bool:
-        """Whether no two rows of the base give the clause's head the same row: it holds what tells these apart."""
-        base, held = relations[self.base.relation], {arg.name for arg in clause.head_args if isinstance(arg, Var)}
-        return not base.repeats and _has_key(self._atom(clause), held, base)
+        """Whether different rows of the base give the clause's head different rows: it holds what tells these apart."""
+        held = {arg.name for arg in clause.head_args if isinstance(arg, Var)}
+        return _has_key(self._atom(clause), held, relations[self.base.relation])
 
     def adds_up(self, clause: Clause, relations: Mapping[str, StoredRelation]) -> bool:
         """Whether it is the same if a row of the base comes once with all its copies, or again and again with some."""

@@ -148,7 +148,8 @@ def _as_they_come(
     if done is None:
         return None
     rows = np.concatenate([np.empty((relation.arity, 0), np.int64), *chunks], axis=1)
-    return relation.as_they_come(rows), {clause: done}
+    repeats = evaluator.relations[reading.base.relation].repeats  # of a bag, whose copies the clause hands on
+    return relation.as_they_come(rows, repeats=repeats), {clause: done}
 
 
 def _rows(evaluator: Evaluator, clause: Clause, limits: Limits, emit: Callable[[Rows], None]) -> Evaluation:

@@ -88,6 +88,9 @@ WRITTEN = [
     "select k, sum(k) as s, rank() over (order by sum(k)) as r, count(*) over () as n from w group by k",
     "select k, c, sum(c) over (order by k) as s from (select k, count(*) as c from w group by k) q",
     # copies of rows, and who reads them
+    "select s, k, x, rank() over (order by s) as n from (select k, x, count(*) over (partition by k) as s from w) a",
+    "select k from (select k, rank() over (order by s) as n from (select k, count(*) over (partition by k) as s from "
+    "w) a) b where exists (select 1 from (select a, count(*) over (partition by a) as s from u) c where c.s < b.n)",
     "select a, n, rank() over (partition by a order by n) as r from u",
     "select n + r as s from (select n, rank() over (partition by a order by n) as r from u) s where n is not null",
     "select k, count(*) as n, sum(s) as t, min(s) as m from (select k, sum(x) over (partition by k) as s from w) q "
