@@ -7,6 +7,7 @@ there are several, each is a head, and another adds them up. Null contributes no
     sum(x)            @v.sum1[k] = sum x : { t(k, x) }                    with copies, of a bag: sum x * copies
     avg(x)            @v.mean1[k] = mean x : { t(k, x) }, or the sum by the count where rows repeat
     count(distinct x) @v.distinct1(k, x) :- t(k, x).   @v.count2[k] = count : { @v.distinct1(k, x) }
+    arg_max(x, y)     @v.max1[k] = max y : { t(k, x, y) }            @v.min2[k] = min x : { t(k, x, y), @v.max1(k, y) }
 
 A group in which nothing contributes has null, or 0 of a count: a head with both reads those that have something, and
 negates it for the others. Without `group by` there is one group, of no rows too.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
@@ -25,7 +27,7 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
-from lftj.sql.cases import not_null, null_case
+from lftj.sql.cases import is_null, not_null, null_case
 from lftj.sql.constants import constant
 from lftj.sql.conversions import shown
 from lftj.sql.heads import or_null
@@ -46,7 +48,11 @@ _OPS: dict[type[exp.Expr], str] = {
     exp.Max: "max",
     exp.Count: "count",
     exp.AnyValue: "min",
+    exp.ArgMax: "min",
+    exp.ArgMin: "min",
 }
+# Those that take a value of the rows with the greatest or the least of another: the least of several such values.
+_TOPS: dict[type[exp.Expr], str] = {exp.ArgMax: "max", exp.ArgMin: "min"}
 _AS_FLOAT = {NUMBER: "itof", UNSIGNED: "utof", DECIMAL: "to_float"}
 ZERO = ast.Constant(0, NUMBER)
 
@@ -85,13 +91,18 @@ def check_alone(taken: exp.Expr, source: SqlText) -> None:
 
 @dataclass(slots=True)
 class WrittenAggregate:
-    """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives."""
+    """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives.
+
+    `top`: "max" or "min", if it takes only from rows with the extreme of another value · `by`: the cases of that.
+    """
 
     op: str
     distinct: bool
     cases: list[Case]
     filter: list[Conjunction]
     type: str
+    top: str = ""
+    by: list[Case] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -134,7 +145,7 @@ class AggregateHeads:
             raise source.unsupported(
                 f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
                 inner,
-                "use sum, count, avg, min or max",
+                "use sum, count, avg, min, max, arg_max or arg_min",
             )
         taken = inner.this
         distinct = isinstance(taken, exp.Distinct)
@@ -147,6 +158,8 @@ class AggregateHeads:
         if isinstance(taken, exp.Star):
             return WrittenAggregate(op, False, [], conditions, NUMBER)
         cases = value(taken, rows)
+        top = _TOPS.get(type(inner), "")
+        by = self._compared(inner) if top else []
         type_ = next((case.type for case in cases if case.type), NUMBER)
         if op in ("sum", "mean"):
             domain = AGGREGATES[op].operand
@@ -164,7 +177,17 @@ class AggregateHeads:
                 inner,
                 "cast it to bigint, or give the table a primary key",
             )
-        return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
+        return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_, top, by)
+
+    def _compared(self, node: exp.Expr) -> list[Case]:
+        """The value by which `arg_max` and `arg_min` choose rows."""
+        source = self.grouping.rows.source
+        if node.args.get("count") is not None:
+            raise source.unsupported(
+                f"`{source.call(node)}`, a list of values", node, "rank the rows by `row_number() over (...)`"
+            )
+        check_alone(node.expression, source)
+        return value(node.expression, self.grouping.rows)
 
     def _check_belongs(self, node: exp.Expr) -> None:
         """Refuse an aggregate of columns of the query around only, of which it is an aggregate by the standard."""
@@ -187,7 +210,7 @@ class AggregateHeads:
         """The literals and terms of what the aggregates take, and of their filters."""
         for written in self.written.values():
             yield from (part for literals in written.filter for part in literals)
-            yield from (part for case in written.cases for part in case.parts)
+            yield from (part for case in (*written.cases, *written.by) for part in case.parts)
 
     # QueryHeads
 
@@ -213,6 +236,9 @@ class AggregateHeads:
             one: ast.Term = ast.Constant(1, NUMBER)
             found.contributions = [(choice, one) for choice in self.grouping.choices(written.filter)]
             return found
+        if written.top:
+            found.always, found.contributions = False, self._of_tops(written)
+            return found
         for case in written.cases:
             if case.term is None:
                 found.always &= not self.grouping.choices(written.filter, [case.literals])
@@ -229,6 +255,40 @@ class AggregateHeads:
         if written.distinct:
             found.contributions = self._distinct(found.contributions, written)
         return found
+
+    def _of_tops(self, written: WrittenAggregate) -> list[tuple[KeyedBranch, ast.Term]]:
+        """The contributions of rows with the extreme of another value in their group; neither value is null."""
+        rows = []
+        for case, compared in product(written.cases, written.by):
+            if case.term is None or compared.term is None:
+                continue
+            for choice in self.grouping.choices(written.filter, [case.literals], [compared.literals]):
+                term, by = choice.branch.term(case.term), choice.branch.term(compared.term)
+                known = [
+                    not_null(part)
+                    for part, one in ((term, case), (by, compared))
+                    if one.nullable and may_be_null(part, choice.branch, self.heads.nullable)
+                ]
+                rows.append((choice._replace(branch=choice.branch.with_literals(*known)), term, by))
+        tops = [self.heads.folded(written.top, by, choice.terms, choice.branch) for choice, _, by in rows]
+        name = self.heads.added_up(tops, len(self.grouping.columns), self.grouping.columns, written.top)
+        found = []
+        for choice, term, by in rows:
+            key, literals = self._matched(choice.terms)
+            top = by if isinstance(by, ast.Variable) else self.heads.variable(written.top, False)
+            literals += [ast.Atom(name, (*key, top)), *([] if top is by else [ast.Comparison("=", by, top)])]
+            found.append((choice._replace(branch=choice.branch.with_literals(*literals)), term))
+        return found
+
+    def _matched(self, terms: Sequence[ast.Term]) -> tuple[list[ast.Term], list[ast.Literal]]:
+        """Arguments of an atom that have the values of a key, of which null matches null, and what says so."""
+        key, literals = list[ast.Term](), or_null(self.heads, terms)
+        for term in terms:
+            if isinstance(term, ast.Constant) and term.value is None:
+                term = self.heads.variable("key", True)
+                literals.append(is_null(term))
+            key.append(term)
+        return key, literals
 
     def _distinct(
         self, contributions: Sequence[tuple[KeyedBranch, ast.Term]], written: WrittenAggregate

@@ -249,10 +249,10 @@ _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
     **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf), 1),
     **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths), 2),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor), 2),
-    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart), 3),
+    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart, exp.ArgMax, exp.ArgMin), 3),
 }
 # How many functions take at least of which the parser makes trees with fewer.
-_LEAST_ARGUMENTS: dict[type[exp.Expr], int] = {exp.Replace: 3, exp.SplitPart: 3}
+_LEAST_ARGUMENTS: dict[type[exp.Expr], int] = {exp.Replace: 3, exp.SplitPart: 3, exp.ArgMax: 2, exp.ArgMin: 2}
 # Those that need one, and of which the parser makes trees without.
 _OF_SOMETHING = (
     *(exp.Count, exp.Sum, exp.Avg, exp.Max, exp.Min),
