@@ -253,5 +253,14 @@ def of_texts() -> list[Signature]:
             'split("a-b-c", "-", 1) = "b"',
             text=text_functors.split,
         ),
+        Signature(
+            "repeat",
+            (SYMBOL, NUMBER),
+            SYMBOL,
+            'The text so many times; "" for less than once. Of more than 100 million characters: an error.',
+            'repeat("ab", 2) = "abab"',
+            text=text_functors.repeated,
+            partial=frozenset({SYMBOL}),
+        ),
         of_text("reverse", "The text backwards.", 'reverse("abc") = "cba"', text_functors.backwards),
     ]

@@ -23,6 +23,8 @@ from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import type_of
 from lftj.values.value_type import Misfit
 
+# Characters of a text that is another one many times: more is a mistake, which would take the machine's memory.
+LONGEST = 100_000_000
 _INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)")
 _FLOAT = re.compile(r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
 # The classes that may stand between the brackets of a pattern, as `re` writes them.
@@ -174,6 +176,13 @@ def split(text: str, separator: str, index: int) -> str:
     """
     parts = text.split(separator) if separator else [*text]
     return parts[index] if -len(parts) <= index < len(parts) else ""
+
+
+def repeated(text: str, times: int) -> str:
+    """`text`, `times` times, one after the other."""
+    if len(text) * times > LONGEST:
+        raise ValueError(f"it would have {len(text) * times:,} characters")
+    return text * times
 
 
 def backwards(text: str) -> str:

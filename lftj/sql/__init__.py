@@ -11,7 +11,8 @@ other) · `sql_expressions` (values and conditions) with `scalars`, `sql_functio
 `conversions` (casts, where types meet), `constants`, `cases` (alternatives that exclude one another), `listed_values`
 
 Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads`,
-`grouping_sets` · `subqueries` · `set_operations` · `values`, `series` · `with_clause`, `recursive_query` ·
-`windowed_select`, `written_windows`, `window_checks` (`over`) · `ordering`, `limits` · `query_scope` (columns,
-parameters of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
+`joined_texts`, `grouping_sets` · `subqueries` · `set_operations` · `values`, `series` · `with_clause`,
+`recursive_query` · `windowed_select`, `written_windows`, `window_checks` (`over`) · `ordering`, `limits` ·
+`query_scope` (columns, parameters of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view`
+(what comes of it)
 """

@@ -7,6 +7,7 @@ there are several, each is a head, and another adds them up. Null contributes no
     sum(x)            @v.sum1[k] = sum x : { t(k, x) }                    with copies, of a bag: sum x * copies
     avg(x)            @v.mean1[k] = mean x : { t(k, x) }, or the sum by the count where rows repeat
     count(distinct x) @v.distinct1(k, x) :- t(k, x).   @v.count2[k] = count : { @v.distinct1(k, x) }
+    string_agg(x)     joined_texts.py
     arg_max(x, y)     @v.max1[k] = max y : { t(k, x, y) }            @v.min2[k] = min x : { t(k, x, y), @v.max1(k, y) }
 
 A group in which nothing contributes has null, or 0 of a count: a head with both reads those that have something, and
@@ -24,13 +25,14 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, UNSIGNED
+from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
 from lftj.sql.cases import is_null, not_null, null_case
 from lftj.sql.constants import constant
 from lftj.sql.conversions import shown
 from lftj.sql.heads import or_null
+from lftj.sql.joined_texts import TextOrder, as_text, check_downwards, joined_texts, written_order
 from lftj.sql.places import SqlText
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
@@ -50,6 +52,7 @@ _OPS: dict[type[exp.Expr], str] = {
     exp.AnyValue: "min",
     exp.ArgMax: "min",
     exp.ArgMin: "min",
+    exp.GroupConcat: "cat",
 }
 # Those that take a value of the rows with the greatest or the least of another: the least of several such values.
 _TOPS: dict[type[exp.Expr], str] = {exp.ArgMax: "max", exp.ArgMin: "min"}
@@ -94,6 +97,7 @@ class WrittenAggregate:
     """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives.
 
     `top`: "max" or "min", if it takes only from rows with the extreme of another value · `by`: the cases of that.
+    `order`, `separator`: of texts that are joined.
     """
 
     op: str
@@ -103,6 +107,8 @@ class WrittenAggregate:
     type: str
     top: str = ""
     by: list[Case] = field(default_factory=list)
+    order: list[TextOrder] = field(default_factory=list)
+    separator: str = ""
 
 
 @dataclass(slots=True)
@@ -148,6 +154,8 @@ class AggregateHeads:
                 "use sum, count, avg, min, max, arg_max or arg_min",
             )
         taken = inner.this
+        if op == "cat" and isinstance(taken, exp.Order):
+            taken = taken.this
         distinct = isinstance(taken, exp.Distinct)
         if distinct:
             if len(taken.expressions) > 1:
@@ -158,6 +166,8 @@ class AggregateHeads:
         if isinstance(taken, exp.Star):
             return WrittenAggregate(op, False, [], conditions, NUMBER)
         cases = value(taken, rows)
+        if op == "cat":
+            return self._joined(inner, taken, cases, conditions, distinct=distinct)
         top = _TOPS.get(type(inner), "")
         by = self._compared(inner) if top else []
         type_ = next((case.type for case in cases if case.type), NUMBER)
@@ -178,6 +188,22 @@ class AggregateHeads:
                 "cast it to bigint, or give the table a primary key",
             )
         return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_, top, by)
+
+    def _joined(
+        self, node: exp.Expr, taken: exp.Expr, cases: list[Case], conditions: list[Conjunction], *, distinct: bool
+    ) -> WrittenAggregate:
+        """A `string_agg`, of what is no text as texts."""
+        rows, source = self.grouping.rows, self.grouping.rows.source
+        separator, ordered = written_order(node, distinct, source)
+        orders = []
+        for by in ordered:
+            check_alone(by.this, source)
+            found = TextOrder(value(by.this, rows), bool(by.args.get("desc")), bool(by.args.get("nulls_first")))
+            check_downwards(found, by, source)
+            orders.append(found)
+        if any(case.type not in ("", SYMBOL) for case in cases):
+            cases = value(as_text(taken), rows)
+        return WrittenAggregate("cat", distinct, cases, conditions, SYMBOL, order=orders, separator=separator)
 
     def _compared(self, node: exp.Expr) -> list[Case]:
         """The value by which `arg_max` and `arg_min` choose rows."""
@@ -210,14 +236,15 @@ class AggregateHeads:
         """The literals and terms of what the aggregates take, and of their filters."""
         for written in self.written.values():
             yield from (part for literals in written.filter for part in literals)
-            yield from (part for case in (*written.cases, *written.by) for part in case.parts)
+            cases = (*written.cases, *written.by, *(case for order in written.order for case in order.cases))
+            yield from (part for case in cases for part in case.parts)
 
     # QueryHeads
 
     def add(self, node: exp.Expr) -> Case:
         """Make the head of an aggregate and add it to what is over the groups; the value."""
         written = self.read(node)
-        if written.op in ("min", "max") and all(case.term is None and not case.type for case in written.cases):
+        if written.op in ("min", "max", "cat") and all(case.term is None and not case.type for case in written.cases):
             return null_case(())
         found = self._contributions(written)
         name, nullable = self._head(written, found)
@@ -235,6 +262,9 @@ class AggregateHeads:
         if not written.cases:
             one: ast.Term = ast.Constant(1, NUMBER)
             found.contributions = [(choice, one) for choice in self.grouping.choices(written.filter)]
+            return found
+        if written.op == "cat":
+            found.always = False
             return found
         if written.top:
             found.always, found.contributions = False, self._of_tops(written)
@@ -322,6 +352,15 @@ class AggregateHeads:
                 return self._of_all(name, found, type_), not self.grouping.partial
             if found.zeros:
                 name = self._with_zero(name, found, constant(0, type_))
+        elif written.op == "cat":
+            name = joined_texts(
+                self.grouping,
+                written.cases,
+                written.filter,
+                written.order,
+                written.separator,
+                distinct=written.distinct,
+            )
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
             name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)

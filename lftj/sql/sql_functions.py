@@ -215,6 +215,13 @@ def _end(of: Translator, node: exp.Expr) -> list[Case]:
     return applied(of, node, SqlFunction(((SYMBOL,),), part, repeats=isinstance(node, exp.Right)), [node.this])
 
 
+def _repeat(of: Translator, node: exp.Expr) -> list[Case]:
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("repeat", SYMBOL, values[0].term, values[1].term), SYMBOL
+
+    return applied(of, node, SqlFunction(((SYMBOL,), (NUMBER,)), result), [node.this, node.args["times"]])
+
+
 def _joined(of: Translator, node: exp.Expr) -> list[Case]:
     """`x || y`; other types are written as texts."""
 
@@ -430,6 +437,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Trim: _trim,
     exp.StrPosition: _position,
     exp.Replace: _replace,
+    exp.Repeat: _repeat,
     exp.Reverse: _one(_of_text("reverse")),
     exp.SplitPart: _split,
     exp.ConcatWs: joined_with,

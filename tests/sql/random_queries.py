@@ -187,6 +187,8 @@ def aggregate(scope: Scope, depth: int = 0) -> tuple[str, str]:
     value = scalar(scope, kind, depth)
     options = [("count(*)", "int"), (f"count({value})", "int"), (f"count(distinct {value})", "int")]
     options += [(f"min({value})", kind), (f"max({value})", kind)]
+    if kind in ("int", "text"):
+        options += [(f"string_agg({value}, ',' order by {value})", "text")]
     options += [(f"arg_max({value}, {value})", kind)]  # of one value: DuckDB takes any of the rows with the greatest
     if kind in ("int", "money"):
         options += [(f"sum({value})", kind), (f"sum({value})", kind), (f"avg({value})", "float")]

@@ -266,3 +266,14 @@ def test_casts_are_told_as_casts(value: str, said: str) -> None:
     assert said in str(caught.value).splitlines()[0]
     assert "_w" not in str(caught.value)  # a column that nothing names
     assert "copies" not in str(caught.value)  # how often a row is there
+
+
+def test_a_text_is_not_repeated_beyond_memory() -> None:
+    """A mistyped number would have taken the machine's memory before anybody could interrupt it."""
+    db = lftj.Database()
+    db.sql("create table t (s text, n bigint primary key); create view v as select n, repeat(s, n) as r from t")
+    db.sql("insert into t values ('ab', 2), ('c', -1), (null, 3)")
+    assert set(db["v"]) == {(2, "abab"), (-1, ""), (3, None)}
+    with pytest.raises(lftj.errors.EvaluationError, match="it would have 2,000,000,000 characters"):
+        db.sql("insert into t values ('de', 1000000000)")
+    assert len(db["v"]) == len(db["t"]) == 3

@@ -60,6 +60,7 @@ timestamp '2024-01-31 23:00:00'::date; date '2024-01-31'::timestamp::date::text;
 sqrt(abs(f)); sqrt(j + 8); sqrt(abs(d)); exp(f / 1000); exp(i); exp(1000); ln(j + 8); ln(abs(d) + 1); log(j + 8)
 log10(e + 200); sign(i); sign(d); sign(f); sign(-2.5); trunc(f); trunc(d); trunc(i); trunc(e); 5 & j; i & 3; i | 4
 xor(i, j); ~i; (i & 1) + 2; reverse(s); reverse(w); split_part(w, ' ', 1); split_part(w, ' ', 2); split_part(s, 'b', -1)
+repeat(s, 2); repeat(w, j % 3); repeat(s, -1); repeat('ab', j % 5)
 split_part(w, s, 1); split_part(w, ' ', 9); split_part(w, 'e', -3); split_part(s, 'x', 0); split_part(w, '', 2)
 concat_ws('-', s, w); concat_ws(', ', i, s, d); concat_ws('', s, s); concat_ws('--', s); last_day(t); last_day(u)
 last_day(p); last_day(t) + 1; last_day(date '2024-02-03')

@@ -65,6 +65,7 @@ PARTS = {
     "select add_months(d, 2, 3) from t": "1:8: error: `add_months` takes 2 arguments at most, and has 3",
     "select suffix(b, 'x', 'y') from t": "1:8: error: `suffix` takes 2 arguments at most, and has 3",
     "select replace(b, 'x') from t": "1:8: error: `replace` with 2 arguments only",
+    "select max_by(a) from t": "1:8: error: `max_by` with 1 argument only",
     "select split_part(b, 'x') from t": "1:8: error: `split_part` with 2 arguments only",
     "select split_part(b, 'x', 1, 2) from t": "1:8: error: `split_part` takes 3 arguments at most, and has 4",
     "select last_day(d, d) from t": "1:8: error: `last_day` takes 1 argument at most, and has 2",
@@ -156,7 +157,8 @@ ALLOWED = (
 )
 # What is parsed, and named by the user's words for it.
 WORDS = {
-    "select string_agg(b, ',') from t": "1:8: error: not supported yet: the aggregate `string_agg`",
+    "select array_agg(b) from t": "1:8: error: not supported yet: the aggregate `array_agg`",
+    "select string_agg(b, a) from t": "1:8: error: not supported yet: `string_agg(b, a)` with a separator that is no",
     "select string_agg(distinct b, ',') over () from t": "1:8: error: not supported yet: `string_agg(distinct b, ',')`",
     "select a from t where string_agg(b, ',') = 'x'": "1:23: error: `string_agg(b, ',')` is an aggregate, and stands",
     "select max(string_agg(b, ',')) from t": "1:12: error: `string_agg(b, ',')` within another aggregate",
@@ -166,9 +168,9 @@ WORDS = {
     "select strftime(d, '%Y') from t": "1:8: error: not supported yet: the function `strftime`",
     "select id from t where lpad(b, 5, '*') = 'x'": "1:24: error: not supported yet: the function `lpad`",
     "select substr(a, 1) from t": "1:15: error: `a` is bigint, and `substr` takes text",
-    "select LISTAGG(b, ',') from t": "1:8: error: not supported yet: the aggregate `listagg`",
+    "select QUANTILE_DISC(a, 0.5) from t": "1:8: error: not supported yet: the aggregate `quantile_disc`",
     "select stddev(a) filter (where a > 0) from t": "1:8: error: not supported yet: the aggregate `stddev`",
-    "select max_by(a, b) from t": "1:8: error: not supported yet: the aggregate `max_by`",
+    "select max_by(a, b, 2) from t": "1:8: error: not supported yet: `max_by(a, b, 2)`, a list of values",
     "select quantile_cont(a, 0.5) from t": "1:8: error: not supported yet: the aggregate `quantile_cont`",
     "select string_agg(*) from t": "1:8: error: `string_agg(*)`",
     "select row_number(a) over () from t": "1:8: error: not supported yet: arguments of `row_number`",

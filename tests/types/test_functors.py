@@ -217,6 +217,8 @@ def test_functors_of_floats(op: str, of: Any, columns: bool) -> None:
         ('replace(t, "", "x")', lambda t: t),
         ('strpos(t, "a")', lambda t: t.find("a")),
         ("reverse(t)", lambda t: t[::-1]),
+        ("repeat(t, 2)", lambda t: t + t),
+        ("repeat(t, -1)", lambda t: ""),
         ('split(t, "a", 1)', lambda t: dict(enumerate(t.split("a"))).get(1, "")),
         ('split(t, "a", -2)', lambda t: ["", *t.split("a")][-2]),
         ('split(t, "x", 0)', lambda t: t),
