@@ -81,11 +81,16 @@ def hash_column(column: pa.ChunkedArray | pa.Array, type: str) -> Hashes:
 
 
 def _hash_typed(column: pa.ChunkedArray | pa.Array, type: str) -> Hashes:
-    """The same for other types and null: of codes, or of what a value of the dictionary is stored as."""
+    """The same for other types and null: of codes, or of what a value of the dictionary is stored as.
+
+    Numbers that may be null are joined with those that may not, so both are hashed as values.
+    """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not in_dictionary(type):
-        part = arrow_part(array, type)
-        return mixed(np.ascontiguousarray(part.codes).view(np.uint64))
+        codes = arrow_part(array, type).codes
+        assert not isinstance(codes, StagedTexts), "only texts are staged, and they are in the dictionary"
+        values = type_of(type).to_numpy(codes) if family_of(type) in PLAIN else codes
+        return mixed(np.ascontiguousarray(values).view(np.uint64))
     values = array.to_pylist()
     known = {value: _hash_value(value) for value in set(values)}
     return np.array([known[value] for value in values], np.uint64)
