@@ -36,7 +36,7 @@ from spark_bridge.answering import Answering, known_relation, takes_facts
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.estimates import ChosenBy, Estimate, estimate_of, layout_body
 from spark_bridge.ingest import digest, stage
-from spark_bridge.keys import Keyed, arrow_schema
+from spark_bridge.keys import Keyed, table_from_values
 from spark_bridge.partition import stop_at
 from spark_bridge.plan import PART, StagedPlan
 from spark_bridge.query_arguments import PARTITIONS, folder, how_many, memory_of, planning, sources
@@ -140,7 +140,7 @@ class Partitioned(Answering):
             for segment in self.executor.stage(store, 0, plan.schemas[name], source, changes=False)
         ]
         for name, rows in plan.program.facts.items():
-            table = _fact_table(plan.schemas[name], rows)
+            table = table_from_values(plan.schemas[name], rows)
             segment = stage(store, 0, plan.schemas[name], table, changes=False)
             segments += [segment] if segment is not None else []
         stop_at("create-journaled", 0)
@@ -362,16 +362,6 @@ def _rows(segments: Sequence[Body]) -> dict[str, int]:
         for key, rows in segment["rows"].items():
             found[key[:-1]] = found.get(key[:-1], 0) + rows
     return found
-
-
-def _fact_table(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    typed = arrow_schema(schema)
-    if not schema.arity:
-        return pa.table({typed.names[0]: [True] * len(rows)}, typed)
-    columns = zip(*rows, strict=True)
-    return pa.Table.from_arrays(
-        [pa.array(column, type) for column, type in zip(columns, typed.types, strict=True)], schema=typed
-    )
 
 
 def _summed(results: Sequence[Body], plan: StagedPlan) -> dict[str, list[int]]:

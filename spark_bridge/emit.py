@@ -9,7 +9,8 @@ ordinary lftj, so a partition's database knows nothing of partitions:
     .decl tri__x_0(x:number, y:number, z:number)
     tri__x_0(x, y, z) :- edge__x_0(x, y), edge__all(y, z), edge__x_0(x, z).
 
-What one partition derives for all has an atom more in its body, `here__one()`, which holds there alone.
+What one partition derives for all has an atom more in its body, `here__one()`, which holds there alone. So has a rule
+without atoms: `here__1()`, which holds in the partition that the constants in its head belong to.
 """
 
 from __future__ import annotations
@@ -20,24 +21,30 @@ from dataclasses import replace
 
 from lftj.language import BodyAtom, Clause
 from lftj.language.clause import Term, Var, owner, replaced
-from spark_bridge.plan import ONE, Copy, PartitionPlan, Pattern, PlanStep
+from spark_bridge.plan import ONE, Copy, PartitionPlan, Pattern, Place, PlanStep
 
-HERE = "here__one"
+HERE = "here__"
 
 
 def copy_names(copies: Iterable[Copy]) -> dict[Copy, str]:
     """A name in the language for each copy, each another."""
     names: dict[Copy, str] = {}
-    taken = {HERE}
+    taken = set[str]()
     for relation, pattern in copies:
         name = re.sub(r"[^A-Za-z0-9_]", "_", relation).lstrip("_") + f"__{pattern}"
-        if not name[0].isalpha():
+        if not name[0].isalpha() or name.startswith(HERE):
             name = "r" + name
         while name in taken:
             name += "_"
         taken.add(name)
         names[relation, pattern] = name
     return names
+
+
+def place_names(plan: PartitionPlan) -> dict[Place, str]:
+    """A name for what holds in one partition alone, for each that derives a rule alone."""
+    places = dict.fromkeys(place for step in plan.steps if (place := step.place) is not None)
+    return {place: f"{HERE}{'one' if place[0] == ONE else number}" for number, place in enumerate(places, 1)}
 
 
 def program_text(plan: PartitionPlan) -> str:
@@ -75,9 +82,7 @@ def _declarations(plan: PartitionPlan) -> list[str]:
             lines.append(f".decl {name}({', '.join(columns[:-1])}) -> {columns[-1]}")
         else:
             lines.append(f".decl {name}({', '.join(columns)})")
-    if any(step.head == ONE for step in plan.steps):
-        lines.append(f".decl {HERE}()")
-    return lines
+    return [*lines, *(f".decl {name}()" for name in place_names(plan).values())]
 
 
 def _functional(plan: PartitionPlan) -> set[str]:
@@ -98,7 +103,7 @@ def _is_looked_up(clause: Clause) -> bool:
 
 def _rules(plan: PartitionPlan) -> list[tuple[Clause, str]]:
     """The rules as text, each with a clause that it says; the alternatives of an aggregate are one rule."""
-    names, written = copy_names(plan.copies), list[list[PlanStep]]()
+    names, places, written = copy_names(plan.copies), place_names(plan), list[list[PlanStep]]()
     for step in plan.steps:
         last = written[-1][0] if written else None
         if last and _is_looked_up(step.clause) and (last.clause.head, last.head) == (step.clause.head, step.head):
@@ -106,11 +111,13 @@ def _rules(plan: PartitionPlan) -> list[tuple[Clause, str]]:
         else:
             written.append([step])
     functional = {name for copy, name in names.items() if copy[0] in _functional(plan)}
-    return [(steps[0].clause, _rule(steps, names, functional)) for steps in written]
+    return [(steps[0].clause, _rule(steps, names, places, functional)) for steps in written]
 
 
-def _rule(steps: Sequence[PlanStep], names: dict[Copy, str], functional: Collection[str]) -> str:
-    clauses = [_renamed(step, names) for step in steps]
+def _rule(
+    steps: Sequence[PlanStep], names: dict[Copy, str], places: dict[Place, str], functional: Collection[str]
+) -> str:
+    clauses = [_renamed(step, names, places) for step in steps]
     clause = clauses[0]
     if clause.aggregate is None and not clause.best:
         return f"{str(clause).removesuffix('.')}{_matching(clause)}."
@@ -129,17 +136,18 @@ def _rule(steps: Sequence[PlanStep], names: dict[Copy, str], functional: Collect
     return f"{clause.head}[{keys}] = {op}{operand} : {{ {bodies} }}{' :- 0 = 0' if _is_looked_up(clause) else ''}."
 
 
-def _renamed(step: PlanStep, names: dict[Copy, str]) -> Clause:
+def _renamed(step: PlanStep, names: dict[Copy, str], places: dict[Place, str]) -> Clause:
     """The clause of a step, over the copies that it reads."""
 
     def renamed(atoms: tuple[BodyAtom, ...], patterns: tuple[Pattern, ...]) -> tuple[BodyAtom, ...]:
         pairs = zip(atoms, patterns, strict=True)
         return tuple(replace(atom, predicate=names[atom.predicate, pattern]) for atom, pattern in pairs)
 
+    place = step.place
     return replace(
         step.clause,
         head=names[step.clause.head, step.head],
-        atoms=((BodyAtom(HERE, ()),) if step.head == ONE else ()) + renamed(step.clause.atoms, step.positive),
+        atoms=((BodyAtom(places[place], ()),) if place else ()) + renamed(step.clause.atoms, step.positive),
         negated=renamed(step.clause.negated, step.negated),
     )
 

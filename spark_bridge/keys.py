@@ -13,7 +13,7 @@ together, which costs balance and nothing else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -45,6 +45,17 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 def table_type(type: str) -> pa.DataType:
     """The Arrow type of a column in a table."""
     return pa.string() if family_of(type) == "uuid" else type_of(type).arrow_type()
+
+
+def table_from_values(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """The table of rows that a program states, of the values of its constants."""
+    typed = arrow_schema(schema)
+    if not schema.arity:
+        return pa.table({typed.names[0]: [True] * len(rows)}, typed)
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(column, type) for column, type in zip(columns, typed.types, strict=True)], schema=typed
+    )
 
 
 def mixed(values: Hashes) -> Hashes:

@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 import lftj
+from lftj.values.schema import Column, Schema
 from spark_bridge.change_tables import rows_for, table_of
-from spark_bridge.emit import HERE
-from spark_bridge.keys import Keyed
-from spark_bridge.plan import ALL, ONE
+from spark_bridge.emit import place_names
+from spark_bridge.keys import Keyed, table_from_values
+from spark_bridge.plan import ALL, ONE, Pattern, Place
 from spark_bridge.state_layout import StageLayout
 
 
@@ -29,9 +30,19 @@ def database(layout: StageLayout, partition: int, facts: Mapping[str, pa.Table])
             mine = hit_rows(layout, partition, copy[1], rows)
             if mine.num_rows:
                 db.load(layout.names[copy], rows_for(mine, schema))
-    if partition == 0 and any(step.head == ONE for step in layout.plan.steps):
-        db.load(HERE, [()])
+    for place, name in place_names(layout.plan).items():
+        if _is_here(layout, partition, place):
+            db.load(name, [()])
     return db
+
+
+def _is_here(layout: StageLayout, partition: int, place: Place) -> bool:
+    """Whether a place is in this partition."""
+    head, keys = place
+    schema = Schema("here", tuple(Column(f"c{i}", key.type) for i, key in enumerate(keys)))
+    row = Keyed(table_from_values(schema, [tuple(key.value for key in keys)]), schema)
+    pattern = Pattern(head.kind, tuple(range(len(keys))))
+    return bool(layout.placement.hits(partition, pattern, row).any())
 
 
 def hit_rows(layout: StageLayout, partition: int, pattern: Any, rows: Keyed) -> pa.Table:

@@ -30,9 +30,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lftj.language import BodyAtom, CheckedProgram, Clause
+from lftj.language import BodyAtom, CheckedProgram, Clause, Value
 from lftj.language.clause import INTERNAL, Term
 from lftj.values.schema import Schema
+from spark_bridge.clause_terms import equalities
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,6 +50,7 @@ class Pattern:
 ALL, ONE = Pattern("all"), Pattern("one")
 PART = "part"
 Copy = tuple[str, Pattern]
+Place = tuple[Pattern, tuple[Value, ...]]  # the partition to which keys belong under a pattern of their columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,14 @@ class PlanStep:
         if self.head.kind == PART:
             return self.clause.variables()[self.head.columns[0] : self.head.columns[0] + 1]
         return tuple(self.clause.head_args[c] for c in self.head.columns)
+
+    @property
+    def place(self) -> Place | None:
+        """The partition that derives it, if its body does not say: the first one, or that of its head's constants."""
+        if self.head != ONE and (self.clause.reads or self.head.kind not in ("x", "xy")):
+            return None
+        terms = map(equalities(self.clause), self.terms)
+        return self.head, tuple(term for term in terms if isinstance(term, Value))
 
 
 @dataclass(frozen=True, slots=True)

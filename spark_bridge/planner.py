@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
-from lftj.language import Apply, BodyAtom, CheckedProgram, Clause
+from lftj.language import Apply, BodyAtom, CheckedProgram, Clause, Value
 from lftj.language.clause import INTERNAL, Term
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of
@@ -182,7 +182,9 @@ class Planner:
         positive = tuple(self._read(clause, atom, terms, same) for atom in clause.atoms)
         negated = tuple(self._read(clause, atom, terms, same) for atom in clause.negated)
         wanted = "xy" if len(terms) == 2 else "x"
-        if wanted not in {p.kind for p in positive}:
+        # A rule without atoms derives one row, in the partition that its constants belong to.
+        stated = not clause.reads and all(isinstance(term, Value) for term in terms)
+        if not stated and wanted not in {p.kind for p in positive}:
             held = " and ".join(f"`{term}`" for term in terms)
             raise Refusal(clause, f"no atom of its body that holds {held} can be partitioned by it")
         return PlanStep(clause, pattern, positive, negated)

@@ -1,4 +1,5 @@
-"""Facts of aggregates whose groups cross partitions: what one database says of them, or an error that says what to do.
+"""Facts of heads in partitions: what one database says of them, or an error that says what to do. Those of aggregates
+whose groups cross partitions, and those from which a recursion of least values starts.
 
 Catches: a fact that is added to the value that rules derive, or counted as one partition's part of it; a conflict of
 the two that nobody sees; facts that become parts when keys are placed anew.
@@ -137,3 +138,58 @@ def test_a_relation_of_their_own_as_the_error_says(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match=r"`tot` has two values under one key: tot\[77\]"):
         query.apply(TUESDAY, batch_id="tuesday")
     assert query.verify()["ok"]
+
+
+STARTS = (
+    "dist[7, 0] = 3. dist[2, 1] = 0.",
+    "dist[7, 0] = min 3 : { 1 < 2 }. dist[2, 1] = min 0 : { 1 < 2 }.",
+    "dist[s, b] = min d : { s = 7, b = 0, d = 3 ; b = 1, s = x, x = 2, d = 0 ; dist(s, a, m), e(a, b, w), d = m + w }.",
+    "dist[7, 0] = min 3 : { 1 < 2 }. dist[7, 0] = min 9 : { 1 < 2 }. dist[s, b] = min 0 : { s = 2, b = 1 }.",
+)
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_recursion_of_least_values_starts_from_what_is_written(tmp_path: Path, start: str, partitions: int) -> None:
+    """Where they were written in braces they were refused, as no atom holds the key to partition by."""
+    text = f"""
+        .decl e(a:number, b:number, w:number)
+        .decl dist(s:number, a:number) -> d:number
+        {start}
+        dist[s, b] = min m + w : {{ dist(s, a, m), e(a, b, w) }}.
+        far(a, b) :- dist(s, a, _), dist(s, b, _), a != b.
+    """
+    rows = [(0, 1, 3), (1, 2, 4), (0, 2, 1), (2, 3, 1)]
+    query = Partitioned.create(InProcess(), text, {"e": rows}, checkpoint=tmp_path / "q", partitions=partitions)
+    db = lftj.Database(text)
+    db.load("e", rows)
+
+    def same() -> None:
+        for name in ("dist", "far"):
+            assert sorted(rows_of(query.table(name))) == sorted(db[name]), name
+
+    same()
+    query.apply({"e": [(2, 3, 1, -1), (3, 0, 1, 1)], "dist": [(5, 0, 2, 1)]}, batch_id="b")
+    with db.transaction() as tx:
+        tx.erase("e", [(2, 3, 1)])
+        tx.insert("e", [(3, 0, 1)])
+        tx.insert("dist", [(5, 0, 2)])
+    same()
+    query.rescale(3)
+    query.apply({"dist": [(5, 0, 2, -1)]}, batch_id="c")
+    with db.transaction() as tx:
+        tx.erase("dist", [(5, 0, 2)])
+    same()
+    assert query.verify()["ok"]
+
+
+def test_a_name_like_that_of_a_place_is_the_users(tmp_path: Path) -> None:
+    text = """
+        .decl e(a:number, b:number)
+        here__1(x) :- e(x, _).
+        dist[s, b] = min d : { s = 1, b = 1, d = 0 ; dist(s, a, m), e(a, b), d = m + 1 }.
+        here(s, b) :- dist(s, b, _), here__1(s).
+    """
+    query = Partitioned.create(InProcess(), text, {"e": [(1, 2), (2, 3)]}, checkpoint=tmp_path / "q", partitions=2)
+    assert sorted(rows_of(query.table("here"))) == [(1, 1), (1, 2), (1, 3)]
+    assert sorted(rows_of(query.table("here__1"))) == [(1,), (2,)]
