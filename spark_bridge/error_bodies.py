@@ -15,6 +15,9 @@ from spark_bridge.emit import users_text
 from spark_bridge.plan import PartitionPlan
 from spark_bridge.store import Body
 
+# What a transaction proposes, and what a batch does instead, which erases first.
+_UPSERT = ("`tx.upsert` replaces the value that is there", "erase the value that is there in the same batch")
+
 
 def told(error: lftj.Error, plan: PartitionPlan | None = None) -> Body:
     """An error as a body, in the user's rules and names where `plan` says what a partition made of them.
@@ -25,7 +28,7 @@ def told(error: lftj.Error, plan: PartitionPlan | None = None) -> Body:
     if isinstance(error, CycleError):
         keys = [key if isinstance(key, int | str) else str(key) for key, _ in groupby(error.cycle)]
         what, more = f"{what.partition(':')[0]}: {' -> '.join(map(str, keys))}", {"cycle": keys}
-    texts = [what, error.where, error.why, error.remedy, *error.details]
+    texts = [what, error.where, error.why, error.remedy.replace(*_UPSERT), *error.details]
     if plan is not None:
         texts = [users_text(text, plan) for text in texts]
     what, where, why, remedy, *details = texts
@@ -56,4 +59,5 @@ def raised(told: Body, partition: int | None = None) -> lftj.Error:
     more = {"cycle": tuple(told["cycle"])} if kind is lftj_errors.CycleError else {}
     made = kind(told["what"], where=where.strip(), why=told["why"], remedy=told["remedy"], **more)
     made.details = tuple(told["details"])
+    made.placed(made.where)  # with the details
     return made

@@ -124,7 +124,7 @@ def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
         raise HolderDiedError(
             f"no process could be made for {path.name}",
             why="the process they are forked from ended",
-            remedy="run the task again, as Spark does",
+            remedy="try again (Spark does so by itself)",
         )
     with child:
         with _alone():
@@ -138,7 +138,7 @@ def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
         raise HolderDiedError(
             f"the process for {path.name} did not start",
             why=f"it did not answer within {DOOR_SECONDS:g} s",
-            remedy="run the task again, as Spark does",
+            remedy="try again (Spark does so by itself)",
         )
     return door
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from lftj.values.schema import Schema
+from spark_bridge.answering import known_relation
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.estimates import Estimate, estimate_of
 from spark_bridge.keys import Keyed, canonical
@@ -45,7 +46,10 @@ class PartitionedQuery:
         The rows are brought to this process; give it samples of what is large.
         """
         options, memory = planning(program, partitions, outputs, replicate), memory_of(partition_memory)
-        schemas = make_stages(program, **options).schemas
+        plan = make_stages(program, **options)
+        for name in sources(inputs):
+            known_relation(plan, name)
+        schemas = plan.schemas
         tables = {
             name: Keyed(canonical(cls._arrow(source, schemas[name]), schemas[name], changes=False)[0], schemas[name])
             for name, source in sources(inputs).items()

@@ -162,7 +162,7 @@ def canonical(table: pa.Table, schema: Schema, *, changes: bool) -> tuple[pa.Tab
             raise BatchError(
                 f"the changes of `{schema.name}` have no column `{OP}`",
                 why="it says of every row whether it is inserted (1) or erased (-1)",
-                remedy=f'add it, for inserts alone `df.withColumn("{OP}", lit(1))`',
+                remedy="add it, a column of integers; for inserts alone all of them are 1",
             )
         ops = _ops(table.column(OP), schema)
     else:
@@ -176,14 +176,19 @@ def _ops(column: pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int8]:
     values = column.to_numpy()
     wrong = ~np.isin(values, (1, -1)) if values.dtype.kind in "iuf" else np.ones(len(values), bool)
     if wrong.any() or column.null_count:
-        shown = column[int(np.argmax(wrong))].as_py() if wrong.any() else None
-        raise BatchError(
-            f"the changes of `{schema.name}` have {OP} = {shown!r}",
-            why=f"`{OP}` says whether a row is inserted (1) or erased (-1)",
-            remedy="give 1 or -1",
-        )
+        raise wrong_op(schema, repr(column[int(np.argmax(wrong))].as_py() if wrong.any() else None))
     ops: npt.NDArray[np.int8] = values.astype(np.int8)
     return ops
+
+
+def wrong_op(schema: Schema, shown: str, where: str = "") -> BatchError:
+    """The error for what stands in `_op` and says nothing."""
+    return BatchError(
+        f"the changes of `{schema.name}` have {OP} = {shown}",
+        where=where,
+        why=f"`{OP}` says whether a row is inserted (1) or erased (-1)",
+        remedy="give 1 or -1",
+    )
 
 
 def _cast(column: pa.ChunkedArray, type: str, name: str, schema: Schema) -> pa.ChunkedArray:

@@ -3,23 +3,32 @@
 An Arrow table stays what it is. The rest goes through lftj's readers, which check every value: paths, data frames,
 Arrow streams, numpy arrays, dicts of columns, rows. Changes have one column more, `_op`, the last where columns have
 no names.
+
+A query takes no options that say how a source is read. What the readers propose to be said by one (`header=`) is said
+to `lftj.Database.load`, and the relation that it fills is a source.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from lftj.errors import DataError
+from lftj.io.convert import ColumnTypeError
 from lftj.io.pick import ColumnsError
 from lftj.io.read_options import ReadOptions
+from lftj.io.rejects import BadRowsError
 from lftj.io.sources import read
 from lftj.values.gate import to_arrow
 from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
 from spark_bridge.bridge_errors import BatchError
-from spark_bridge.keys import OP, UNIT
+from spark_bridge.keys import OP, UNIT, wrong_op
+
+_OPTION = re.compile(rf"\b({'|'.join(ReadOptions._fields)})=")
 
 
 def arrow_of(source: Any, schema: Schema, *, changes: bool = False) -> pa.Table:
@@ -30,10 +39,26 @@ def arrow_of(source: Any, schema: Schema, *, changes: bool = False) -> pa.Table:
     expected = replace(schema, columns=columns, functional=False)
     symbols = SymbolTable()
     try:
-        loaded = read(source, expected, symbols, ReadOptions(extra="error"))
-    except ColumnsError as error:
-        remedy = f"give the columns {', '.join(expected.names)}, by these names or in this order without any"
-        raise BatchError(error.what, where=error.where, why=error.why, remedy=remedy) from None
+        loaded = read(source, expected, symbols, ReadOptions(extra="error"), apart=False)
+    except DataError as error:
+        raise _said(error, expected) from None
     if not columns:
         return pa.table({UNIT: [True] * loaded.rows})
     return to_arrow(expected, loaded.columns, symbols, rows=loaded.rows)
+
+
+def _said(error: DataError, schema: Schema) -> DataError:
+    """An error of lftj's readers in the words of a query, which has no options for them, and whose `_op` is its own."""
+    if isinstance(error, ColumnsError):
+        why = error.why.replace('extra="error" refuses others', "others are refused")
+        remedy = f"give the columns {', '.join(schema.names)}, by these names or in this order without any"
+        return BatchError(error.what, where=error.where, why=why, remedy=remedy)
+    if isinstance(error, BadRowsError) and error.rejects[0].column == OP:
+        return wrong_op(schema, error.rejects[0].text, error.where)
+    if isinstance(error, ColumnTypeError) and error.column == OP:
+        given = error.what.partition("the source's column ")[2].partition(", not ")[0]
+        return wrong_op(schema, f"a column that {given.partition(' ')[2]}", error.where)
+    if _OPTION.search(error.remedy):
+        remedy = f"{error.remedy}; a query takes no options, so say it to `lftj.Database.load`, and give that relation"
+        return BatchError(error.what, where=error.where, why=error.why, remedy=remedy)
+    return error

@@ -293,5 +293,6 @@ def choose_share(
     raise PlanError(
         f"a partition has {memory:,} bytes of memory, and needs more",
         why="; ".join(tried),
-        remedy="more partitions, or more memory for each (`partition_memory=`)",
+        remedy="more partitions (`partitions=`, of LocalQuery `processes=`), or more memory for each "
+        "(`partition_memory=`)",
     )

@@ -34,7 +34,7 @@ from spark_bridge.bridge_errors import PlanError
 from spark_bridge.clause_terms import Same, equalities, is_zero_without, shown
 from spark_bridge.plan import ALL, ONE, PART, Copy, PartitionPlan, Pattern, PlanStep
 from spark_bridge.program_checks import checked, with_facts
-from spark_bridge.refusals import Refusal, plan_error
+from spark_bridge.refusals import ON_ONE_MACHINE, Refusal, plan_error
 
 # Rows by which the parts of an aggregate must lessen what a partition holds to be kept where whole groups could be.
 SPARED = 10_000
@@ -66,7 +66,7 @@ def make_plan(
         raise PlanError(
             "nothing of this program can be partitioned",
             why="every relation would be held, and derived, in full by every partition",
-            remedy="evaluate it with lftj.Database, on one machine",
+            remedy=ON_ONE_MACHINE,
         )
     return plan
 

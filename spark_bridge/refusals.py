@@ -8,6 +8,13 @@ from lftj.language import Clause
 from lftj.language.clause import owner
 from spark_bridge.bridge_errors import PlanError
 
+ON_ONE_MACHINE = "evaluate it with lftj.Database, on one machine"
+
+
+def replicating(name: str) -> str:
+    """What is proposed for a head that partitions cannot derive."""
+    return f'replicate=["{name}"] lets every partition derive all of it, where it and what it reads are small'
+
 
 class Refusal(Exception):
     """Why a clause cannot be derived by a column. `cause`: why what it reads cannot."""
@@ -42,7 +49,6 @@ def plan_error(first: Clause, refusals: Sequence[Refusal], parts: Refusal | None
         f"`{name}` cannot be derived partition by partition: {clause.text or clause}",
         span=deepest.clause.span,
         why="; ".join(dict.fromkeys(reasons)),
-        remedy=f'{remedy}replicate=["{name}"] lets every partition derive all of it, '
-        "where it and what it reads are small",
+        remedy=f"{remedy}{replicating(name)}",
         relation=name,
     )

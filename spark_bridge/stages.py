@@ -23,7 +23,7 @@ from spark_bridge.cut import by_bindings, by_rows, in_parts
 from spark_bridge.plan import ALL, ONE, PART, Exchange, PartitionPlan, Pattern, StagedPlan
 from spark_bridge.planner import SPARED, Planner, make_plan
 from spark_bridge.program_checks import checked, with_facts
-from spark_bridge.refusals import Refusal
+from spark_bridge.refusals import ON_ONE_MACHINE, Refusal, replicating
 
 
 def make_stages(
@@ -41,20 +41,46 @@ def make_stages(
     `single`: in one or not at all. For the rest see `make_plan`. Raises `PlanError` naming the rule that stages do not
     help either.
     """
-    sizes, plan = rows or {}, None
+    try:
+        return _made(text, outputs, replicate, second, rows or {}, partitions, single)
+    except PlanError as refusal:
+        proposed, name = replicating(refusal.relation), refusal.relation
+        if proposed not in refusal.remedy or second or single:
+            raise
+        try:
+            make_stages(text, outputs=outputs, replicate=[*replicate, name], rows=rows, partitions=partitions)
+        except PlanError as other:
+            if other.remedy.endswith(ON_ONE_MACHINE):  # with all of that in full nothing is left to be partitioned
+                remedy = refusal.remedy.replace(proposed, ON_ONE_MACHINE)
+                raise PlanError(
+                    refusal.what, why=refusal.why, remedy=remedy, span=refusal.span, relation=name
+                ) from None
+        raise
+
+
+def _made(
+    text: str,
+    outputs: Sequence[str] | None,
+    replicate: Sequence[str],
+    second: bool,
+    rows: Mapping[str, int],
+    partitions: int,
+    single: bool,
+) -> StagedPlan:
+    plan = None
     try:
         plan = make_plan(text, outputs=outputs, replicate=replicate, second=second, rows=rows, partitions=partitions)
     except PlanError as refusal:
         if second or single or not refusal.relation:
             raise
-    if plan is not None and (second or single or _replicated(plan, sizes) < SPARED):
+    if plan is not None and (second or single or _replicated(plan, rows) < SPARED):
         return StagedPlan((plan,))
     program, chosen = checked(text, outputs, replicate)
-    staged = _Stager(program, chosen, frozenset(replicate), sizes, partitions).plan()
+    staged = _Stager(program, chosen, frozenset(replicate), rows, partitions).plan()
     if plan is None:
         return staged
     one = StagedPlan((plan,))
-    return staged if _held(staged, sizes, partitions) < _held(one, sizes, partitions) - SPARED else one
+    return staged if _held(staged, rows, partitions) < _held(one, rows, partitions) - SPARED else one
 
 
 def _replicated(plan: PartitionPlan, rows: Mapping[str, int]) -> int:

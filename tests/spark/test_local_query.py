@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pyarrow.parquet
 import pytest
 
 import lftj
-from lftj.errors import ArgumentError, EvaluationError
+from lftj.errors import ArgumentError, EvaluationError, UnknownRelationError
 from lftj.values.schema import Column, Schema
 from spark_bridge import __main__ as command
 from spark_bridge import local
@@ -295,6 +296,96 @@ def test_sources_that_do_not_fit() -> None:
         arrow_of({"x": [1], "b": [2], "_op": [1]}, pair, changes=True)
     with pytest.raises(lftj.DataError, match="has 2 values where 3 are due"):
         arrow_of([(1, 2)], pair, changes=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "words"),
+    [
+        ("rows.there", "1,2{}", {"delimiter": ","}, "the extension '.there' tells no format"),
+        ("rows.csv", '1,"2{}', {"quoting": False, "on_error": "quarantine"}, "opens a quote that is never closed"),
+        ("rows.json", '{{"a": 1, "b": 2{}}}', {"format": "ndjson"}, "not an array of rows"),
+    ],
+)
+def test_what_only_an_option_of_load_reads(
+    tmp_path: Path, name: str, text: str, options: dict[str, Any], words: str
+) -> None:
+    """The remedies named options that neither `create` nor `apply` has; the relation that `load` fills is a source."""
+    program, path = ".decl e(a:number, b:number)  p(a) :- e(a, _).", tmp_path / name
+    path.write_text(text.format(""))
+    with pytest.raises(BatchError, match=words) as refused:
+        Partitioned.create(InProcess(), program, {"e": path}, checkpoint=tmp_path / "q", partitions=2)
+    assert "a query takes no options, so say it to `lftj.Database.load`, and give that relation" in str(refused.value)
+    assert "on_error" not in str(refused.value)
+    db = lftj.Database(".decl e(a:number, b:number) .decl more(a:number, b:number, _op:number)")
+    db.load("e", path, **options)
+    query = Partitioned.create(InProcess(), program, {"e": db["e"]}, checkpoint=tmp_path / "q", partitions=2)
+    assert rows_of(query.table("p")) == [(row[0],) for row in db["e"]]
+    path.write_text(text.format(', "_op": 1' if name.endswith("json") else ",1"))
+    with pytest.raises(BatchError, match=r"say it to `lftj\.Database\.load`"):
+        query.apply({"e": path}, batch_id="b")
+    db.load("more", path, **options)
+    assert query.apply({"e": db["more"]}, batch_id="b").version == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ([(1, 2, "u")], "'u'"),
+        ({"a": [1], "c": [2], "_op": [1.5]}, r"1\.5"),
+        (pa.table({"a": [1], "c": [2], "_op": [None]}), "None"),
+        ("1,2,u\n", "u"),
+    ],
+)
+def test_an_op_that_says_nothing(tmp_path: Path, source: Any, shown: str) -> None:
+    """It was to be declared a symbol, and no program declares it."""
+    if isinstance(source, str):
+        (tmp_path / "rows.csv").write_text(source)
+        source = tmp_path / "rows.csv"
+    schema = Schema("b", (Column("a", "number"), Column("c", "number")))
+    with pytest.raises(BatchError, match=rf"the changes of `b` have _op = {shown}\n(?s:.*)do: give 1 or -1"):
+        canonical(arrow_of(source, schema, changes=True), schema, changes=True)
+
+
+def test_remedies_of_bad_rows_and_columns_name_no_options() -> None:
+    pair = Schema("e", (Column("a", "number"), Column("b", "number")))
+    for source in ([(1, "x")], [(1,)], {"a": [1], "b": [2], "c": [3]}, [{"a": 1}]):
+        with pytest.raises(lftj.DataError) as refused:
+            arrow_of(source, pair)
+        assert not re.search(r"[a-z_]=", str(refused.value)), str(refused.value)
+    with pytest.raises(BatchError, match="have no column `_op`") as lacking:
+        canonical(pa.table({"a": [1], "b": [2]}), pair, changes=True)
+    assert "withColumn" not in str(lacking.value)
+
+
+def test_a_batch_replaces_a_value_as_its_refusal_says(tmp_path: Path) -> None:
+    """It proposed `tx.upsert`, and there is no transaction."""
+    text = ".decl f(a:number) -> v:number  g(a, v + 1) :- f(a, v)."
+    query = Partitioned.create(InProcess(), text, {"f": [(1, 2)]}, checkpoint=tmp_path / "q", partitions=2)
+    with pytest.raises(
+        EvaluationError, match=r"two values under one key(?s:.*)a fact \(loaded or inserted\)"
+    ) as refused:
+        query.apply({"f": [(1, 3, 1)]}, batch_id="b")
+    assert "erase the value that is there in the same batch" in refused.value.remedy
+    query.apply({"f": [(1, 3, 1), (1, 2, -1)]}, batch_id="b")
+    assert rows_of(query.table("g")) == [(1, 4)]
+
+
+def test_what_is_proposed_for_a_head_makes_the_program_run() -> None:
+    """To replicate all that a program derives was proposed, and led to the next refusal."""
+    text = ".decl e(a:number, b:number)  t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z)."
+    with pytest.raises(PlanError) as refused:
+        LocalQuery.estimate_for(text, {}, partitions=2)
+    assert refused.value.remedy == "evaluate it with lftj.Database, on one machine"
+    text += " p(y) :- t(y, _)."
+    with pytest.raises(PlanError) as refused:
+        LocalQuery.estimate_for(text, {}, partitions=2)
+    assert refused.value.remedy.startswith('replicate=["t"] lets every partition derive all of it')
+    assert "t(y, _): partitioned by y" in LocalQuery.estimate_for(text, {}, partitions=2, replicate=["t"]).plan
+
+
+def test_an_estimate_for_relations_that_are_not_there() -> None:
+    with pytest.raises(UnknownRelationError, match="there is no relation `c`"):
+        LocalQuery.estimate_for(PAIRS, {"c": [(1, 2)]}, partitions=2)
 
 
 PAIRS = ".decl b(a:number, c:number)  g(a) :- b(a, _)."
