@@ -38,6 +38,7 @@ from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError
 from lftj.io.find_files import is_paths
 from lftj.io.named_columns import names_copies, readable_again, without_bag
+from lftj.io.pick import ColumnsError
 from lftj.io.read_options import ReadOptions
 from lftj.io.rejects import BadRowsError, Rejects
 from lftj.io.sources import read
@@ -60,6 +61,7 @@ _GOES = ("delete", "d", "erase")
 # What the columns beside those of the relation may be: any text, any integer; what tells transactions apart, any time.
 _OP_KINDS = ("symbol", "number", "unsigned")
 _TX_KINDS = (*_OP_KINDS, "timestamp", "date", "uuid", "bytes")
+_NAMED = ("op= names the column that says what happened to each row", "tx= that which tells commits apart")
 
 
 class FeedError(DataError):
@@ -213,6 +215,9 @@ class FeedReader:
             schema = replace(self._schema, columns=(*self._schema.columns, *beside), functional=False)
             try:
                 loaded = read(source, schema, self._texts, self.options, apart=False)
+            except ColumnsError as error:
+                remedy = "; ".join([error.remedy, *_NAMED[: len(self._beside)]])
+                raise ColumnsError(error.what, where=error.where, why=error.why, remedy=remedy) from None
             except (ColumnTypeError, BadRowsError) as error:
                 if _column_of(error) not in self._beside:
                     raise

@@ -6,7 +6,7 @@ reads such a source counts by it, and another one row by row. So a source is loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
@@ -29,7 +29,8 @@ from lftj.values.symbols import SymbolTable
 def readable_again(source: Any, options: ReadOptions = DEFAULTS) -> Any:
     """The source as something that can be read twice: to see its columns, and again for its rows.
 
-    An Arrow stream is read into a table, and an iterator of rows that have names into a list.
+    An Arrow stream is read into a table, and an iterator of rows that have names into a list; so is what only gives an
+    iterator, which may be the same one each time.
     """
     if is_paths(source):
         return find(source, options.delimiter, options.format)
@@ -42,6 +43,8 @@ def readable_again(source: Any, options: ReadOptions = DEFAULTS) -> Any:
     elif hasattr(source, "__next__"):
         first = list(islice(source, 1))
         return chain(first, source) if first and type(first[0]) in (tuple, list) else [*first, *source]
+    elif isinstance(source, Iterable) and not isinstance(source, Collection) and not _is_frame(source):
+        return list(source)
     return source
 
 

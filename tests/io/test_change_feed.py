@@ -400,3 +400,44 @@ def test_refusals(tmp_path: Path) -> None:
     with db.transaction(), pytest.raises(TransactionError, match="`load_changes` inside a transaction"):
         db.load_changes("edge", [])
     assert list(db["edge"]) == []
+
+
+class GivesOneIterator:
+    """Rows that are given once, by something that is no iterator itself."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+
+@pytest.mark.parametrize("op", ["i", 1])
+@pytest.mark.parametrize("names", [(), ("src", "dst", "op")])
+def test_what_is_read_once_is_tried_once(op: object, names: tuple[str, ...]) -> None:
+    """An op of another kind than the first that was tried: the rows were gone, and nothing was committed, or said."""
+    given = [(1, "a", op), (2, "b", op), (3, "c", op)]
+    rows: list[Any] = [dict(zip(names, row, strict=True)) for row in given] if names else given
+    db = lftj.Database(EDGE)
+    report = db.load_changes("edge", GivesOneIterator(rows))
+    assert (report.rows, list(db["edge"])) == (3, [row[:2] for row in given])
+
+
+def test_copies_of_what_is_read_once() -> None:
+    """To see whether copies are named, the rows were read, and those of a bag were gone."""
+    for rows, copies in (([("a",), ("b",), ("a",)], [2, 1]), ([{"item": "a", "n": 2}, {"item": "b", "n": 1}], [2, 1])):
+        db = lftj.Database(".decl sale(item:symbol) -> n:number bag")
+        db.load("sale", GivesOneIterator(rows))
+        assert list(db["sale"]) == list(zip("ab", copies, strict=True))
+        db.load_changes("sale", GivesOneIterator([{**row, "op": 1} for row in rows if isinstance(row, dict)]))
+        assert len(db["sale"]) == 2
+
+
+@pytest.mark.parametrize("tx", [None, "tx"])
+def test_a_feed_without_the_column_that_is_named(tx: str | None) -> None:
+    db = lftj.Database(EDGE)
+    with pytest.raises(lftj.DataError) as caught:
+        db.load_changes("edge", [{"src": 1, "dst": "a", **({"op": 1} if tx else {})}], tx=tx)
+    assert "op= names the column that says what happened to each row" in caught.value.remedy
+    assert ("tx= that which tells commits apart" in caught.value.remedy) == (tx is not None)
+    assert not len(db["edge"])
