@@ -47,11 +47,13 @@ def consolidated(graph: Graph) -> Graph:
 
 def _within(graph: Graph, positive: Collection[str], sets: Collection[str]) -> Graph:
     """The same for a nested circuit; `positive`, `sets`: names of inputs that are so."""
-    made = _sunk(graph)
+    made = _copied(graph)
     facts, read = Facts(made, positive, sets), _readers(made)
     for node in _distincts(made):
         if facts.sets[node.inputs[0].number]:
             _bypass(made, node, read)
+    # No filter is passed twice: of two `distinct` with only filters between, the second is gone.
+    _sink(made)
     facts, read = Facts(made, positive, sets), _readers(made)
     gone = []
     for node in _distincts(made):
@@ -105,8 +107,8 @@ def _is_total_filter(node: Node) -> bool:
     return _is_filter(node) and not any(True for c in node.operator.conditions for _ in partial_of(c))  # type: ignore[attr-defined]
 
 
-def _sunk(graph: Graph) -> Graph:
-    """A copy in which each `distinct` that only a filter reads comes after it (proposition 4.5)."""
+def _copied(graph: Graph) -> Graph:
+    """The same circuit with nodes of its own."""
     made, of = Graph(nested=graph.nested), dict[int, Node]()
     for node in graph.nodes:
         of[node.number] = made.add(node.operator, [], node.columns, why=node.why, span=node.span)
@@ -115,30 +117,33 @@ def _sunk(graph: Graph) -> Graph:
         of[node.number].inputs[:] = [of[read.number] for read in node.inputs]
     for name, node in graph.outputs.items():
         made.expose(name, of[node.number])
-    done = False
-    while not done:
-        done = True
-        read = _readers(made)
-        for node in list(made.order()):
-            readers = read[node.number]
-            alone = len(readers) == 1 and node not in made.outputs.values()
-            if isinstance(node.operator, Distinct) and alone and _is_total_filter(readers[0]):
-                _swap(made, node, readers[0], read)
-                done = False
-                break
     return made
 
 
+def _sink(graph: Graph) -> None:
+    """Let each `distinct` that only a filter reads come after it (proposition 4.5)."""
+    read = _readers(graph)
+    for node in _distincts(graph):
+        while node not in graph.outputs.values() and len(read[node.number]) == 1:
+            (reader,) = read[node.number]
+            if not _is_total_filter(reader):
+                break
+            _swap(graph, node, reader, read)
+
+
 def _swap(graph: Graph, distinct: Node, filtered: Node, read: dict[int, list[Node]]) -> None:
-    """The filter reads what `distinct` read, and a new `distinct` reads the filter."""
-    filtered.inputs[:] = distinct.inputs
-    last = graph.add(Distinct(filtered.arity), [filtered], filtered.columns, why=FILTER, span=distinct.span)
-    last.name, filtered.name = filtered.name, ""
+    """The filter reads what `distinct` read, which reads the filter."""
+    (over,) = distinct.inputs
+    graph.replace(filtered, distinct, over)
     for reader in read[filtered.number]:
-        graph.replace(reader, filtered, last)
+        graph.replace(reader, filtered, distinct)
+    graph.replace(distinct, over, filtered)
     for name, output in graph.outputs.items():
         if output is filtered:
-            graph.expose(name, last)
+            graph.expose(name, distinct)
+    read[over.number] = [filtered if reader is distinct else reader for reader in read[over.number]]
+    read[distinct.number], read[filtered.number] = read[filtered.number], [distinct]
+    distinct.name, filtered.name, distinct.why = filtered.name, "", FILTER
 
 
 def _readers(graph: Graph) -> dict[int, list[Node]]:

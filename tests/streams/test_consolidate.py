@@ -19,6 +19,7 @@ from lftj.streams.graph import Graph
 from lftj.streams.stream import Stream
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
+from tests.engine.test_one_by_one import calls_of
 from tests.streams import recipes
 from tests.streams import reference as plain
 from tests.streams.recipes import TooLarge, ab, circuit_of, some_streams, stepped
@@ -163,3 +164,19 @@ def test_a_loop_comes_to_rest() -> None:
 def test_the_rewritten_circuit_says_why() -> None:
     circuit = one_input(lambda i: i.distinct().filter("a > 1"))
     assert "distinct (4.7), consolidation (4.5)" in {node.why for node in circuit.incremental()._graph.nodes}
+
+
+def chain(length: int) -> Graph:
+    circuit = streams.Circuit()
+    s = circuit.input("i0", a=int, b=int)
+    for i in range(length):
+        s = s.distinct().filter(f"a != {i}")
+    circuit.output("o0", s)
+    return circuit._graph
+
+
+def test_a_chain_of_sets_and_filters_takes_as_many_calls_for_each() -> None:
+    """Every `distinct` of the chain went down by itself, past all filters after it, and each time from anew."""
+    assert left(consolidated(chain(20))) == ["σ a != 19 consolidation (4.5)"]
+    few, many = (calls_of(lambda n=n: consolidated(chain(n))) for n in (10, 40))  # type: ignore[misc]
+    assert many <= 4 * few
