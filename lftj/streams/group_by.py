@@ -15,7 +15,7 @@ Each is a stream of its own made of plainer operators (totals.py, ranking.py, `d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.arguments import refused, text
@@ -134,12 +134,13 @@ class Groups:
 
         The rows that it adds up are those of the stream and, of each value that is counted as different, one more:
 
-            group..., operands..., a mark per count of different values, a mark per `where`, whether it is of the stream
+            group..., operands..., marks of counts of different values, a mark per `where`, whether it is of the stream
+
+        The rows that the `where` of a count of different values leaves out are one more row of it, by which a group of
+        no value is there. So it has two marks: one of its values and, after those of all counts, one of its rows.
         """
         stream, keys = self._stream, self._keys
-        # Where every count of different values has a condition, a group of none of them still has a row, of zeros.
-        without = [i for i, aggregate in enumerate(distinct.values()) if aggregate.where is None]
-        of_stream = bool(linear) or not without
+        of_stream = bool(linear)
         wanted: dict[str, str | None] = dict.fromkeys(keys)
         places: dict[str, int] = {}
         for name, aggregate in linear.items():
@@ -148,19 +149,22 @@ class Groups:
                 wanted[f"{inner}of {name}"] = aggregate.of
         operator, columns = mapped(stream._node.columns, wanted)
         own = len(columns)
+        conditioned = [name for name, aggregate in distinct.items() if aggregate.where is not None]
+        rows_of = {name: own + len(distinct) + i for i, name in enumerate(conditioned)}
+        after = own + len(distinct) + len(rows_of)
         marks: list[tuple[Compare, ...]] = []
         wheres: dict[str, int] = {}
         for name, aggregate in linear.items():
             if aggregate.where is not None:
-                wheres[name] = own + len(distinct) + len(marks)
+                wheres[name] = after + len(marks)
                 marks.append(conditions_of(stream._node.columns, aggregate.where))
         there = -1
         if distinct:
-            there = own + len(distinct) + len(marks) if of_stream else own + without[0]
+            there = after + len(marks) if of_stream else rows_of.get(next(iter(distinct)), own)
             marks += [()] * of_stream
         assert operator.terms is not None
-        terms = operator.terms + (Value(0, "number"),) * len(distinct)
-        marked = (*columns, *(Column(f"{inner}where {i}", "number") for i in range(len(distinct) + len(marks))))
+        terms = operator.terms + (Value(0, "number"),) * (after - own)
+        marked = (*columns, *(Column(f"{inner}where {i}", "number") for i in range(after - own + len(marks))))
         # What is computed is computed of the rows that count: of the others it need not have a value.
         mark_of = {places[name]: at - len(terms) for name, at in wheres.items() if name in places}
         marked_by = tuple(-1 if isinstance(term, Var) else mark_of.get(i, -1) for i, term in enumerate(terms))
@@ -186,16 +190,18 @@ class Groups:
             text = f"{name} = {aggregate}"
             totals.append(Total(text, aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
             result.append(Column(name, AGGREGATES[aggregate.op].result_of(type_)))
-        # A mean of rows that meet a condition needs one; the count of these is not given out.
+        # A mean of rows that meet a condition needs one, and a count of values a row; how many is not given out.
         means = [total for total in totals if total.op == "mean" and total.where != there]
-        counts = tuple(range(len(totals) + len(distinct), len(totals) + len(distinct) + len(means)))
+        held = {f"count of {mean_.text}": mean_.where for mean_ in means}
+        held |= {f"rows of {name} = {distinct[name]}": mark for name, mark in rows_of.items()}
         for i, (name, aggregate) in enumerate(distinct.items()):
             totals.append(Total(f"{name} = {aggregate}", "count", -1, "", own + i))
             result.append(Column(name, "number"))
-        for i, mean_ in enumerate(means):
-            totals.append(Total(f"count of {mean_.text}", "count", -1, "", mean_.where))
+        without = [len(linear) + i for i, name in enumerate(distinct) if name not in rows_of]
+        needed = (*without, *range(len(totals), len(totals) + len(held)))
+        for i, (text, mark) in enumerate(held.items()):
+            totals.append(Total(text, "count", -1, "", mark))
             result.append(Column(f"{inner}rows {i}", "number"))
-        needed = (*(len(linear) + i for i in without), *counts)
         made = Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed)
         return rows._made(made, tuple(result))
 
@@ -218,25 +224,34 @@ class Groups:
     ) -> Stream:
         """A row for each different value of each count, as `_totals` adds them up: `others` marks are 0, operands too.
 
-        One set of rows (group..., code of the value, which count) holds them all.
+        One set of rows (group..., code of the value, which count, whether its `where` holds) holds them all; the last
+        column only if some count has one.
         """
         streams, k = [], len(self._keys)
-        value, which = f"{inner}value", f"{inner}which"
+        value, which, met = f"{inner}value", f"{inner}which", f"{inner}met"
+        conditioned = [i for i, aggregate in enumerate(distinct.values()) if aggregate.where is not None]
         for i, (name, aggregate) in enumerate(distinct.items()):
             assert aggregate.of is not None
-            stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
-            wanted = {**dict.fromkeys(self._keys), value: aggregate.of, which: str(i)}
-            operator, own = mapped(stream._node.columns, wanted)
+            operator, own = mapped(
+                self._stream._node.columns, {**dict.fromkeys(self._keys), value: aggregate.of, which: str(i)}
+            )
             _no_null(name, own[k].type)
-            streams.append(stream._made(operator, own))
+            if conditioned:
+                where = conditions_of(self._stream._node.columns, aggregate.where or "")
+                operator = replace(operator, marks=(where,), marked_by=(*(-1,) * k, 0, -1))
+                own = (*own, Column(met, "number"))
+            streams.append(self._stream._made(replace(operator, text=f"{name} = {aggregate}"), own))
         first, *more = streams
         # Values of all types are compared as codes, as which alone they are in the set.
-        held = (*first._node.columns[:k], Column(value, "number"), Column(which, "number"))
+        held = (*first._node.columns[:k], Column(value, "number"), *first._node.columns[k + 1 :])
         rows = (first._made(Plus(), held, *more) if more else first).distinct()
         terms: list[Term] = [Var(column.name, column.type) for column in held[:k]]
         # No row of these is one that an operand is for: any code will do for it, of every type.
         terms += [Value(0, "number")] * (len(columns) - k + others)
-        marks = tuple((Compare("=", Var(which, "number"), Value(i, "number")),) for i in range(len(distinct)))
+        of = [(Compare("=", Var(which, "number"), Value(i, "number")),) for i in range(len(distinct))]
+        holds = Compare("=", Var(met, "number"), Value(1, "number"))
+        counts = ((*of[i], holds) if i in conditioned else of[i] for i in range(len(of)))
+        marks = (*counts, *(of[i] for i in conditioned))
         names, text = tuple(column.name for column in held), ", ".join(f"{n} = {a}" for n, a in distinct.items())
         counted = rows._made(Map(names, (), tuple(terms), text, marks), marked)
         at, width = len(columns), len(marked)

@@ -50,6 +50,28 @@ def test_a_group_without_a_value_to_count_has_no_row_whatever_else_is_counted(na
         assert found == {(2, 1, 1): 1}
 
 
+@pytest.mark.parametrize("where", [None, "v > 0"])
+@pytest.mark.parametrize("others", [{}, {"m": streams.max("v")}, {"m": streams.count_distinct("v", where="v > 4")}])
+def test_a_condition_that_all_rows_meet_changes_no_count_of_values(
+    where: str | None, others: dict[str, GroupAggregate]
+) -> None:
+    """With one the group was there by the sum of its weights: group 1 was left out, and group 2 had 0 values."""
+    rows = streams.zset([(1, 5), (1, 6), (2, 5), (3, 5)], [1, -1, -1, 1])
+    for found in stepped(rows, n=streams.count_distinct("v", where=where), **others):
+        last = {name: 5 if aggregate.op == "max" else 1 for name, aggregate in others.items()}
+        assert found == {(k, 1, *last.values()): 1 for k in (1, 3)}
+
+
+def test_a_group_of_rows_that_do_not_count_has_no_values_while_it_has_a_row() -> None:
+    circuit = streams.Circuit("c")
+    values = circuit.input("s", k=int, v=int).group_by("k")
+    circuit.output("o", values.aggregate(n=streams.count_distinct("6 / v", where="v > 0")))
+    run = circuit.incremental()
+    assert dict(run.step({"s": [(1, 0)]})["o"]) == {(1, 0): 1}
+    assert dict(run.step({"s": streams.zset([(1, 2), (1, 3)], [1, -1])})["o"]) == {(1, 0): -1, (1, 1): 1}
+    assert dict(run.step({"s": streams.zset([(1, 0), (1, 2)], [-1, -1])})["o"]) == {(1, 1): -1}
+
+
 @pytest.mark.parametrize("rows", [[(1, 5), (2, 6)], streams.zset([(1, 5), (2, 6)], [1, 1])])
 def test_rows_without_null_are_rows_of_a_column_that_admits_it(rows: object) -> None:
     circuit = streams.Circuit("c")
