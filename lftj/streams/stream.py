@@ -245,7 +245,19 @@ class Stream:
         Columns that `fill` does not name are null, if they admit it.
         """
         joined = self.join(other, on)
-        return joined + self._filled(self.antijoin(other, on), joined, {}, fill)
+        made = joined + self._filled(self.antijoin(other, on), joined, self._own_names(), fill)
+        keys, _ = self._keys(other, on)
+        for place, name in enumerate(self.columns):
+            if fill is not None and name in fill and place not in keys:
+                raise DataError(
+                    f"`fill` names `{name}`, which no row lacks",
+                    why="it is a column of the left stream, and a left join has the rows of that with their own values",
+                    remedy=f"name columns of the other stream; `map` with `coalesce({name}, ...)` gives null a value",
+                )
+        return made
+
+    def _own_names(self) -> dict[str, str]:
+        return {name: name for name in self.columns}
 
     def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object] | None = None) -> Stream:
         """The join, and the rows of either stream without a match, with `fill` as in `left_join`.
@@ -261,16 +273,16 @@ class Stream:
             columns[i] = Column(columns[i].name, type_of_either(columns[i].type, other._node.columns[j].type))
         if tuple(columns) != tuple(joined._node.columns):
             joined = joined._made(Project(tuple(range(len(columns)))), tuple(columns))
-        names = {self._node.columns[i].name: other._node.columns[j].name for i, j in zip(left, right, strict=True)}
-        alone = other - other._semijoined(self, right, left)
-        return (
-            joined + self._filled(self.antijoin(other, on), joined, {}, fill) + self._filled(alone, joined, names, fill)
-        )
+        names = {name: name for place, name in enumerate(other.columns) if place not in right}
+        names |= {self._node.columns[i].name: other._node.columns[j].name for i, j in zip(left, right, strict=True)}
+        mine, alone = self.antijoin(other, on), other - other._semijoined(self, right, left)
+        filled = self._filled(mine, joined, self._own_names(), fill)
+        return joined + filled + self._filled(alone, joined, names, fill)
 
     def _filled(
         self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object] | None
     ) -> Stream:
-        """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
+        """Rows with the columns of `like`: those of their own that `names` says by name, or what `fill` says."""
         fill = {} if fill is None else fill
         mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
         like._places(list(fill))
@@ -278,8 +290,8 @@ class Stream:
         terms: list[Term] = []
         conditions: list[Compare] = []
         for column in like._node.columns:
-            own = names.get(column.name, column.name)
-            if own in known:
+            own = names.get(column.name)
+            if own is not None:
                 terms.append(Var(own, column.type))
                 if is_nullable(column.type) and known[own] in FULL:
                     conditions.append(admitted(Var(own, known[own])))

@@ -120,3 +120,27 @@ def test_a_column_may_be_the_key_of_two_others() -> None:
         found = made.step(given)
         assert found["semi"] == {(1, 1): 1}
         assert found["full"] == {(1, 1, 10): 1, (1, 2, -1): 1, (3, 3, -1): 1, (2, 2, 20): 1}
+
+
+def test_a_column_of_the_name_of_the_others_key_is_filled() -> None:
+    """The rows of the right stream alone had their key in it, whatever `fill` said."""
+    circuit = streams.Circuit()
+    a, b = circuit.input("a", k=int, id=int), circuit.input("b", id=int, w=int)
+    circuit.output("full", a.full_join(b, {"k": "id"}, fill={"id": -1, "w": 0}))
+    for made in (circuit, circuit.incremental()):
+        assert made.step({"a": [(1, 5)], "b": [(1, 10), (2, 20)]})["full"] == {(1, 5, 10): 1, (2, -1, 20): 1}
+
+
+def test_what_no_row_lacks_is_not_filled() -> None:
+    circuit = streams.Circuit()
+    a, b = circuit.input("a", k=int, v="number?"), circuit.input("b", k=int, w=int)
+    every = {"k": 0, "w": -1}
+    circuit.output("left", a.left_join(b, "k", fill=every))
+    assert circuit.step({"a": [(1, None)]})["left"] == {(1, None, -1): 1}
+    with pytest.raises(DataError) as caught:
+        a.left_join(b, "k", fill={**every, "v": 0})
+    assert str(caught.value) == (
+        "`fill` names `v`, which no row lacks\n"
+        "  why: it is a column of the left stream, and a left join has the rows of that with their own values\n"
+        "  do: name columns of the other stream; `map` with `coalesce(v, ...)` gives null a value"
+    )
