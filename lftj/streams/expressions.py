@@ -29,8 +29,8 @@ from lftj.values.schema import Column, Schema
 from lftj.values.type_table import from_stored, to_stored
 from lftj.values.value_type import Misfit
 
+# What the names of the row and of results in the query begin with, unless a column or an expression has a name like it.
 ROW = "row"
-# What the names of results in the query begin with, unless a column or an expression has a name like it.
 RESULT = "result_of_"
 # The place of mistakes.
 WRITTEN = "<expression>"
@@ -223,10 +223,13 @@ def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tupl
     `results`: the variables that `text` gives values to.
     """
     names = tuple(column.name for column in columns)
-    # A column whose name is none of a variable is there, and cannot be named in an expression.
-    row = f"{ROW}({', '.join(name if _can_be_named(name) else '_' for name in names)})"
+    # Of many columns an expression names few, and all of the row are parsed and checked. A column whose name is none of
+    # a variable is there, and cannot be named.
+    named = [column for column in columns if column.name in text and _can_be_named(column.name)]
+    relation = next(name for n in count() if (name := ROW + "_" * n) not in text)
+    row = f"{relation}({', '.join(column.name for column in named)})"
     try:
-        clause = check_query(f"{row}, {text}" if text else row, {ROW: Schema(ROW, columns)})
+        clause = check_query(f"{row}, {text}" if text else row, {relation: Schema(relation, tuple(named))})
         if len(clause.atoms) + len(clause.negated) > 1:
             raise _no_atoms(text)
         return clause, names

@@ -12,6 +12,7 @@ import pytest
 import lftj
 from lftj import streams
 from lftj.errors import DataError, EvaluationError
+from tests.engine.test_one_by_one import calls_of
 from tests.streams import reference as plain
 
 ROWS = [(1, 10, None), (1, 20, 7), (2, 30, 7)]
@@ -82,3 +83,28 @@ def test_what_is_no_condition_is_refused() -> None:
         stream.filter(None)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="`s = v \\+ 1, v > 10` holds a condition"):
         stream.map(s="v + 1, v > 10")
+
+
+@pytest.mark.parametrize("op", ["sum", "max", "count_distinct"])
+def test_an_expression_takes_as_many_calls_in_a_stream_of_many_columns(op: str) -> None:
+    """All columns of the row were parsed and checked with each expression."""
+
+    def compiled(columns: int) -> None:
+        names = [f"c{i}" for i in range(columns)]
+        made = {f"x{i}": getattr(streams, op)(name, where=f"{name} > 2") for i, name in enumerate(names[:5])}
+        streams.Circuit().input("a", **dict.fromkeys(names, int)).group_by().aggregate(**made)
+
+    compiled(5)
+    few, many = calls_of(lambda: compiled(5)), calls_of(lambda: compiled(100))
+    assert many <= few + 25 * 95, (few, many)  # the names are looked through for each
+
+
+def test_a_condition_that_names_no_column_is_one_of_all_rows() -> None:
+    assert filtered("1 < 2") == dict.fromkeys(ROWS, 1)
+    assert not len(filtered('"c" = "b"'))
+
+
+@pytest.mark.parametrize("atom", ["row()", "row_(v)", "row(k, v, n, k)"])
+def test_an_atom_of_any_number_of_columns_is_refused(atom: str) -> None:
+    with pytest.raises(DataError, match="holds an atom of a relation"):
+        filtered(f"v > 1, {atom}")
