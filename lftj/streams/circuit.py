@@ -166,8 +166,9 @@ class Circuit(Loops, NotPickled):
                 remedy="rename one",
             )
         stream_of(self._graph, stream, "an output is a stream of this circuit")
+        kept = arguments.flag("whole", whole)
         self._graph.expose(name, stream._node)
-        if arguments.flag("whole", whole):
+        if kept:
             self._whole.append(name)
 
     def incremental(self, *, forget: bool = True) -> Circuit:

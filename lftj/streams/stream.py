@@ -49,7 +49,8 @@ class Stream:
 
     def named(self, name: str) -> Stream:
         """The same stream, which prints and errors call `name`."""
-        self._node.name = name
+        why, remedy = "prints and errors call the stream by it", 'give a text, such as "bids"'
+        self._node.name = arguments.text("name", name, why, remedy)
         return self
 
     def _made(self, operator: Operator, columns: Columns, *others: Stream) -> Stream:

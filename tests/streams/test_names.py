@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+import lftj
 from lftj import streams
 from lftj.errors import DataError
 from lftj.streams.stream import Stream
@@ -144,3 +145,9 @@ def test_what_no_row_lacks_is_not_filled() -> None:
         "  why: it is a column of the left stream, and a left join has the rows of that with their own values\n"
         "  do: name columns of the other stream; `map` with `coalesce(v, ...)` gives null a value"
     )
+
+
+def test_a_name_of_a_stream_is_a_text() -> None:
+    """A cycle without a delay, which is told by names, was a TypeError."""
+    with pytest.raises(lftj.Error, match="`name` cannot be 5\n  why: prints and errors call the stream by it"):
+        streams.Circuit().input("a", k=int).named(5)  # type: ignore[arg-type]

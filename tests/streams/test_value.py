@@ -72,3 +72,12 @@ def test_others_are_refused() -> None:
         "  why: it keeps degree; of others each step gives the change only\n"
         "  do: say so before it is made incremental: `circuit.output(name, stream, whole=True)`"
     )
+
+
+def test_an_output_that_is_refused_is_none() -> None:
+    made = streams.Circuit("graph")
+    edge = made.input("edge", a=int, b=str)
+    with pytest.raises(lftj.Error, match="`whole` cannot be"):
+        made.output("edges", edge, whole="yes")  # type: ignore[arg-type]
+    assert made.outputs == {}
+    made.output("edges", edge, whole=True)
