@@ -20,7 +20,7 @@ Source: M. Budiu et al., DBSP (VLDB 2023), section 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from lftj.plan.partial_functions import partial_of
@@ -164,7 +164,8 @@ class Facts:
 
     def __init__(self, graph: Graph, positive: Collection[str] = (), sets: Collection[str] = ()) -> None:
         self.graph, self._given_positive, self._given_sets = graph, positive, sets
-        self._left = {node.number: _settled(node) for node in graph.nodes if isinstance(node.operator, Leave)}
+        inside = {node.number: Facts(node.operator.graph) for node in graph.nodes if isinstance(node.operator, Nested)}
+        self._left = {node.number: _settled(node, inside) for node in graph.nodes if isinstance(node.operator, Leave)}
         self.positive = self._largest(self._is_positive)
         self.sets = self._largest(self._is_set)
         self.bounded = self._largest(self._is_bounded)
@@ -215,13 +216,16 @@ class Facts:
         return keeps and all(known[read.number] for read in node.inputs)
 
 
-def _settled(node: Node) -> tuple[bool, bool]:
-    """(whether what leaves a nested circuit is positive, whether it is a set), whatever comes in."""
+def _settled(node: Node, inside: Mapping[int, Facts]) -> tuple[bool, bool]:
+    """(whether what leaves a nested circuit is positive, whether it is a set), whatever comes in.
+
+    `inside`: what is known within each nested circuit, by the number of its node.
+    """
     if not node.inputs or not isinstance(node.inputs[0].operator, Nested):
         return False, False
     assert isinstance(node.operator, Leave)
-    inner = node.inputs[0].operator.graph
-    left, facts = list(inner.outputs.values())[node.operator.which], Facts(inner)
+    facts = inside[node.inputs[0].number]
+    left = list(facts.graph.outputs.values())[node.operator.which]
     if not isinstance(left.operator, Differentiate):
         return facts.positive[left.number], False
     # The definite integral of D(s) is what s settles on.

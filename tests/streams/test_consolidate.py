@@ -7,6 +7,7 @@ it brings to rest, or two that are each taken away because of the other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import pytest
@@ -178,5 +179,16 @@ def chain(length: int) -> Graph:
 def test_a_chain_of_sets_and_filters_takes_as_many_calls_for_each() -> None:
     """Every `distinct` of the chain went down by itself, past all filters after it, and each time from anew."""
     assert left(consolidated(chain(20))) == ["σ a != 19 consolidation (4.5)"]
-    few, many = (calls_of(lambda n=n: consolidated(chain(n))) for n in (10, 40))  # type: ignore[misc]
+    few, many = (calls_of(partial(consolidated, chain(n))) for n in (10, 40))
     assert many <= 4 * few
+
+
+def recursion(heads: int) -> streams.Circuit:
+    rules = [f"p{i}(x, y) :- e(x, y).  p{i}(x, z) :- p{(i + 1) % heads}(x, y), e(y, z)." for i in range(heads)]
+    return streams.circuit_of(f".decl e(a:number, b:number)  {'  '.join(rules)}")
+
+
+def test_all_that_leaves_a_nested_circuit_takes_as_many_calls_for_each() -> None:
+    """What is known of the streams within was found anew for each that leaves."""
+    few, many = (calls_of(partial(consolidated, recursion(n)._graph)) for n in (5, 20))
+    assert many <= 5 * few
