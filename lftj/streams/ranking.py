@@ -18,7 +18,7 @@ from lftj.language.clause import Value
 from lftj.streams.by_key import starts_of
 from lftj.streams.integral import ASCENDING, NULL_FIRST, Order, arranged, ascending
 from lftj.streams.operators import Columns, Room
-from lftj.streams.zsets import ZSet
+from lftj.streams.zsets import ZSet, are_small
 from lftj.values.codes import KEY_MAX
 from lftj.values.type_table import in_dictionary, is_nullable, type_of
 
@@ -112,8 +112,11 @@ class TopK(Ranked):
                 return ZSet.zero(self.width)
             starts = starts_of(zset.rows[list(self.key)])
         weights = np.ones(len(zset), np.int64) if self.once else np.minimum(zset.weights, self.count)
-        before = np.cumsum(weights) - weights
+        # Sums that are beyond 64 bits are beyond the count, too, but would wrap.
+        exact = weights if are_small(weights) else weights.astype(object)
+        before = np.cumsum(exact) - exact
         before -= np.repeat(before[starts], np.diff(np.append(starts, len(zset))))
+        before = np.minimum(before, self.count).astype(np.int64)
         weights = np.minimum(weights, self.count - before)
         rows = np.vstack([zset.rows, before + 1]) if self.numbered else zset.rows
         return ZSet(rows, weights).kept(weights > 0)

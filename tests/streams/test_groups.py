@@ -227,3 +227,15 @@ def test_null_is_first_in_an_order_of_any_type(type_: str) -> None:
         ]
         assert dict(found["lag"]) == {(*none, high): 1, (*least, None): 1, (*greatest, low): 1}
         assert dict(found["lead"]) == {(*greatest, low): 1, (*least, None): 1, (*none, high): 1}
+
+
+@pytest.mark.parametrize("count", [2**62, 2**63 - 1])
+def test_weights_of_top_may_add_up_beyond_64_bits(count: int) -> None:
+    """The fifth row was among the first ones again: the weights before it added up to 2**64."""
+    circuit, large = streams.Circuit("c"), 2**62
+    circuit.output("o", circuit.input("s", k=int, v=int).group_by("k").top(count, "v", number="n"))
+    rows = streams.zset([(k, v) for k in (1, 2) for v in range(5)], [large] * 10)
+    expected = {(k, 0, 1): large for k in (1, 2)}
+    expected |= {(k, 1, large + 1): count - large for k in (1, 2) if count > large}
+    for one in (circuit, circuit.incremental()):
+        assert one.step({"s": rows})["o"] == expected
