@@ -22,8 +22,7 @@ Importing lftj imports nothing else: numba, pyarrow and the parser come with the
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as type checkers take it; `typing` takes longer to import than all of this
 
 if TYPE_CHECKING:
     from lftj.database import Database
@@ -70,6 +69,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name in ("streams", "triggers"):
         return import_module(f"lftj.{name}")
     if name in _HOMES:

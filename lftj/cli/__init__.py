@@ -48,23 +48,41 @@ In every case but 0 the outputs are those of before, or whole files of this run;
 `--updates` printed stands.
 
 The life of a call: `app` parses the arguments (typer) into a *job* and does nothing else; `main` runs the job and turns
-what it raises into a message and an exit code (`outcome`). Each job lives in a file of its own and imports what it
-needs when it runs: `lftj check` never sees numba. Nor does it see typer if its arguments are plain, since editors run
-it at every save, and typer takes longer to import than a program to check.
+what it raises into a message and an exit code (`outcome`), Ctrl-C while modules are imported too. Each job lives in a
+file of its own and imports what it needs when it runs: `lftj check` never sees numba. Nor does it see typer if its
+arguments are plain, since editors run it at every save, and typer takes longer to import than a program to check.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+
+# Ctrl-C cannot be caught before `main` runs, so nothing is imported here but what Python imports by itself.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command (`arguments`: those of the process); returns the exit code."""
+    try:
+        return _outcome(arguments)
+    except KeyboardInterrupt as stop:
+        return _interrupted(stop)
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return _interrupted(error)  # Python 3.11 wraps what comes while a class is made, as imports do
+
+
+def _outcome(arguments: Sequence[str] | None) -> int:
+    """Run one command, and say what it raises."""
     from lftj.cli.outcome import outcome_of
 
     given = sys.argv[1:] if arguments is None else arguments
@@ -80,6 +98,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return outcome_of(command, quarantine=list(given[:1]) == ["run"])
 
 
+def _interrupted(stop: BaseException) -> int:
+    """Say that the command was interrupted; without `outcome`, whose import may be what was."""
+    if sys.stderr is not None:
+        sys.stderr.write(" at ".join(["lftj: interrupted", *getattr(stop, "__notes__", ())[:1]]) + "\n")
+        sys.stderr.flush()
+    # After a KeyboardInterrupt in an `exec`, as dataclasses use, Python would end by the signal; another undoes it.
+    exec("")
+    return INTERRUPTED
+
+
 def _plain_check(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The job of `check PROGRAM... [--json]`; None if the arguments are any others, which are typer's."""
     programs = [argument for argument in arguments[1:] if argument != "--json"]
@@ -87,6 +115,8 @@ def _plain_check(arguments: Sequence[str]) -> Callable[[], int] | None:
     # typer expands `*.dl` on Windows
     if list(arguments[:1]) != ["check"] or not programs or not plain or os.name == "nt":
         return None
+    from functools import partial
+
     from lftj.cli.check_command import check_all
 
     return partial(check_all, programs, as_json=len(programs) < len(arguments) - 1, evaluate=False)

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lftj.cli import INTERRUPTED
 from lftj.cli.app_options import (
     Checked,
     DatabasePath,
@@ -400,6 +401,8 @@ def parse(arguments: Sequence[str] | None) -> Job | int:
         if not hasattr(error, "format_message"):
             raise
         raise _usage(error, given) from None
+    if found == INTERRUPTED:  # typer takes Ctrl-C as an exit
+        raise KeyboardInterrupt
     return found if callable(found) or isinstance(found, int) else Code.DONE
 
 

@@ -72,7 +72,6 @@ class Code(IntEnum):
     USAGE = 2
     DATA = 3
     LIMIT = 124
-    INTERRUPTED = 130
     READER_GONE = 141
 
 
@@ -115,18 +114,12 @@ def outcome_of(command: Callable[[], int], *, quarantine: bool) -> int:
             warnings.showwarning = lambda message, *_: say(worded(f"lftj: warning: {message}"))
             code = command()
         sys.stdout.flush()
-    except KeyboardInterrupt as stop:
-        return _interrupted(stop)
     except BrokenPipeError:
         _forget_stdout()
         return Code.READER_GONE
     except Error as error:
         say(rendered(error, quarantine=quarantine))
         return _code(error)
-    except RuntimeError as error:
-        if not isinstance(error.__cause__, KeyboardInterrupt):
-            raise
-        return _interrupted(error)  # Python 3.11 wraps what comes while a class is made, as imports do
     except MemoryError:
         say("lftj: error: the machine's memory ran out\n  do: load less, or stop earlier with --memory-limit")
         return Code.LIMIT
@@ -140,11 +133,6 @@ def outcome_of(command: Callable[[], int], *, quarantine: bool) -> int:
         )
         return Code.DATA
     return code
-
-
-def _interrupted(stop: BaseException) -> Code:
-    say(" at ".join(["lftj: interrupted", *getattr(stop, "__notes__", ())[:1]]))
-    return Code.INTERRUPTED
 
 
 def _code(error: Error) -> Code:

@@ -198,6 +198,35 @@ def started(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
         child.wait()
 
 
+@pytest.mark.parametrize("module", ["lftj.cli.outcome", "lftj.errors", "typer", "lftj.cli.functors_command"])
+def test_an_interrupt_while_modules_are_imported(tmp_path: Path, module: str) -> None:
+    code = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            exec('raise KeyboardInterrupt')\n"  # as in the making of a dataclass
+        "sys.meta_path.insert(0, Finder())\n"
+        "from lftj.cli import main\n"
+        "sys.exit(main(['functors']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "lftj: interrupted\n")
+
+
+def test_the_entry_imports_nothing_that_an_interrupt_could_stop(tmp_path: Path) -> None:
+    code = (
+        "import sys\nbefore = set(sys.modules)\nfrom lftj.cli import main\n"
+        "print(*sorted(set(sys.modules) - before - {'__future__'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "lftj lftj.cli\n"
+
+
 @pytest.mark.jit_only
 def test_an_interrupted_recursion_says_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "n.dl").write_text(".decl n(x:number)\n.output n\nn(0).\nn(x + 1) :- n(x).\n")

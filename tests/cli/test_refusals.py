@@ -13,7 +13,7 @@ import pytest
 
 import lftj
 from lftj.cli import main
-from lftj.cli.outcome import Code, outcome_of, worded
+from lftj.cli.outcome import worded
 from lftj.cli.souffle import refusal
 from tests.cli.conftest import TRIANGLES, Shell
 
@@ -489,7 +489,7 @@ def test_a_folder_is_no_database(shell: Shell) -> None:
     )
 
 
-def test_an_interrupt_in_the_making_of_a_class_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_in_the_making_of_a_class_is_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted:
         def __set_name__(self, *_: object) -> None:
             raise KeyboardInterrupt
@@ -498,8 +498,8 @@ def test_an_interrupt_in_the_making_of_a_class_is_one(capsys: pytest.CaptureFixt
         type("Made", (), {"field": Interrupted()})
         return 0
 
-    assert outcome_of(command, quarantine=False) == Code.INTERRUPTED
-    assert capsys.readouterr().err.startswith("lftj: interrupted")
+    monkeypatch.setattr("lftj.cli._plain_check", lambda _: command)
+    assert shell("check") == (130, "", "lftj: interrupted\n")
 
 
 def test_a_damaged_database_is_no_program(shell: Shell) -> None:
