@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lftj.cli.file_commands import is_database, opened
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _BEFORE = r"(?:[\s(]|--[^\n]*\n|/\*[\s\S]*?\*/)*"
 _CHANGE = re.compile(rf"{_BEFORE}(insert|update|delete|create|drop|alter|merge|truncate)\s+\w", re.IGNORECASE)
 _SQL = re.compile(rf"{_BEFORE}((select|with|values)\s|(from|table)\s+[\w\"])|{_CHANGE.pattern}", re.IGNORECASE)
+_ORDER = "queries come first, and the program or database is the last argument"
 _PARAMETER = re.compile(r"\$(\w+)")
 
 
@@ -165,12 +166,7 @@ def _check(given: Sequence[str], form: str) -> None:
             why="`lftj query` asks a program questions, or a database in a file",
             remedy="give the queries and then what they ask, as in `lftj query 'tri(1, y, z)' tri.dl -F facts`",
         )
-    if given[-1] != STDIN and not Path(given[-1]).exists() and Path(given[0]).is_file():
-        raise UsageError(
-            f"the program does not come last: {given[-1]} is not a file, and {given[0]} is one",
-            why="queries come first, and the program or database is the last argument",
-            remedy="put the program after the queries",
-        )
+    _check_places(given)
     if form not in FORMS:
         raise UsageError(
             f"--format {form} is unknown",
@@ -189,6 +185,50 @@ def _check(given: Sequence[str], form: str) -> None:
             why="an Arrow stream is binary",
             remedy="send it to a file or a pipe, as in `lftj query ... --format arrow > answer.arrows`",
         )
+
+
+def _check_places(given: Sequence[str]) -> None:
+    """Refuse files among the queries, and a query in the place of the program."""
+    *before, last = given
+    files = [text for text in before if os.path.isfile(text) and not _is_query(text)]
+    there = last == STDIN or os.path.exists(last)
+    asks = not there and _is_query(last)
+    queries = [text for text in before if text not in files] + [last] * asks
+    if not files:
+        if asks:
+            raise UsageError(
+                f"no program is given: the last argument is the query `{last}`",
+                why=_ORDER,
+                remedy=f"name it after the queries, as in {_command(queries, 'tri.dl')}",
+            )
+        return
+    if os.path.isdir(last):
+        raise UsageError(
+            f"the program does not come last: {last} is a folder, and {files[0]} is a file",
+            why=f"{_ORDER}; the folder of the facts is an option",
+            remedy=f"give the folder to -F, as in {_command(queries, files[0], '-F', last)}",
+        )
+    if len(programs := [*files, *[last] * there]) > 1:
+        raise UsageError(
+            f"{', '.join(programs[:-1])} and {programs[-1]} cannot be asked at once",
+            why=f"{_ORDER}, one; its fact files are found in the folder of -F",
+            remedy=f"give one of them, as in {_command(queries, files[0])}",
+        )
+    raise UsageError(
+        f"the program does not come last: {last} is not a file, and {files[0]} is one",
+        why=_ORDER,
+        remedy=f"put the program after the queries, as in {_command(queries, files[0])}",
+    )
+
+
+def _is_query(text: str) -> bool:
+    """Whether a text can be read as a query, of rules or of SQL."""
+    return bool(_SQL.match(text)) or _is_of_rules(text)
+
+
+def _command(queries: Sequence[str], *others: str) -> str:
+    """The command that asks queries, as a shell takes it."""
+    return f"`lftj query {shlex.join([*(queries or ['tri(1, y, z)']), *others])}`"
 
 
 def _parameter(text: str) -> tuple[str, str]:

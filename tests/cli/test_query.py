@@ -128,6 +128,57 @@ def test_the_program_may_come_from_stdin(shell: Shell) -> None:
     assert shell("query", "name(x, 41, _)", "-", stdin=NAMES) == (0, "x\n---\nAnn\n", "")
 
 
+_LAST = "queries come first, and the program or database is the last argument"
+_LONG = ", ".join(["p(x)"] * 100)  # longer than names of files may be
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "why", "command"),
+    [
+        ("a.dl|p(x)", "the program does not come last: p(x) is not a file, and a.dl is one", "", "'p(x)' a.dl"),
+        (
+            f"a.dl|{_LONG}",
+            f"the program does not come last: {_LONG} is not a file, and a.dl is one",
+            "",
+            f"'{_LONG}' a.dl",
+        ),
+        (
+            "p(x)|a.dl|select x from p",
+            "the program does not come last: select x from p is not a file, and a.dl is one",
+            "",
+            "'p(x)' 'select x from p' a.dl",
+        ),
+        (
+            "select x from p|a.dl|b.dl",
+            "a.dl and b.dl cannot be asked at once",
+            ", one; its fact files are found in the folder of -F",
+            "'select x from p' a.dl",
+        ),
+        (
+            "a.dl|b.dl|p(x)",
+            "a.dl and b.dl cannot be asked at once",
+            ", one; its fact files are found in the folder of -F",
+            "'p(x)' a.dl",
+        ),
+        (
+            "p(x)|a.dl|my facts",
+            "the program does not come last: my facts is a folder, and a.dl is a file",
+            "; the folder of the facts is an option",
+            "'p(x)' a.dl -F 'my facts'",
+        ),
+        ("p(x)|p(1)", "no program is given: the last argument is the query `p(1)`", "", "'p(x)' 'p(1)' tri.dl"),
+    ],
+)
+def test_a_file_in_the_wrong_place_is_named_with_the_right_command(
+    shell: Shell, given: str, what: str, why: str, command: str
+) -> None:
+    shell.write({"a.dl": ".decl p(x:number)\np(1).\n", "b.dl": "q(1).\n", "my facts/p.facts": ""})
+    code, out, err = shell("query", *given.split("|"))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"lftj: error: {what}\n  why: {_LAST}{why}\n  do: ")
+    assert err.endswith(f", as in `lftj query {command}`\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "first"),
     [
