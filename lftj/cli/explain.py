@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, say
 from lftj.cli.program_file import checked, is_sql
-from lftj.cli.settings import Settings, database
+from lftj.cli.settings import Settings, database, utf8
 from lftj.cli.strategy_notes import note_strategies
 from lftj.language.clause import Directive
 
@@ -20,6 +20,7 @@ def explain_program(settings: Settings, relation: str | None, *, evaluate: bool,
     """Print how `relation` (None: everything) is, or with `evaluate` was, evaluated."""
     with _explained(settings) as db:
         if relation is not None:
+            relation = utf8(relation)
             db.explain(relation)  # an unknown name is refused before any file is read
         if is_database(settings.program):
             if evaluate:  # a file has what is derived, and no figures of how that went

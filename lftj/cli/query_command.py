@@ -28,7 +28,7 @@ from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, UsageError
 from lftj.cli.print_answers import ARROW, FORMS
 from lftj.cli.program_file import STDIN, checked, is_sql
-from lftj.cli.settings import Settings, by_name, check_folders, database
+from lftj.cli.settings import Settings, by_name, check_folders, database, utf8
 from lftj.errors import ArgumentError, ProgramError
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.parse import parse_query
@@ -54,7 +54,7 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
     """
     _check(given, form)
     values = by_name("-p", map(_parameter, parameters))
-    *texts, named = given
+    *texts, named = *map(utf8, given[:-1]), given[-1]
     settings = replace(settings, program=named)
     of_sql = [text for text in texts if is_sql(named) or _SQL.match(text)]
     of_rules = [text for text in texts if text not in of_sql]
@@ -232,7 +232,7 @@ def _command(queries: Sequence[str], *others: str) -> str:
 
 
 def _parameter(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
+    name, equals, value = utf8(text).partition("=")
     name = name.strip().removeprefix("$")
     if not equals or not name:
         raise UsageError(
@@ -253,7 +253,7 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
     for name, parameter in db._compiled(text, None).parameters.items():
         if name not in values:
             raise _without_value(name, text)
-        value = text_value(os.fsencode(values[name]), parameter.type)
+        value = text_value(values[name].encode(errors="surrogateescape"), parameter.type)
         if isinstance(value, Fault):
             raise UsageError(
                 f"-p {name}={values[name]}: the value {value.reason}",

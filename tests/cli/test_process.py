@@ -161,6 +161,21 @@ def test_stdout_is_utf_8_whatever_the_locale_says(folder: Path) -> None:
         assert done.stdout.startswith(expected), done.stderr
 
 
+def test_texts_among_the_arguments_are_utf_8_whatever_the_locale_says(folder: Path) -> None:
+    (folder / "p.dl").write_text('.decl p(a:symbol, n:number)\np("é", 1). p("b", 2).\n', encoding="utf-8")
+    (folder / "s.sql").write_text('create table "é" (a text); create view "ö" as select a from "é";', encoding="utf-8")
+    shown = {
+        ("query", 'p("é", n)', "p.dl"): "n\n-\n1\n",
+        ("query", "select n from p where a = 'é'", "p.dl"): "n\n-\n1\n",
+        ("query", "p($a, n)", "select n from p where a = $a", "p.dl", "-p", "a=é"): "n\n-\n1\n\nn\n-\n1\n",
+        ("explain", "s.sql", "ö", "--maintain", "ö=delta"): "stratum 1: ö(a:symbol?)",
+    }
+    ascii_only = env(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    for arguments, expected in shown.items():
+        done = subprocess.run([*LFTJ, *arguments], cwd=folder, env=ascii_only, capture_output=True, check=False)
+        assert done.stdout.decode().startswith(expected), done.stderr
+
+
 def test_a_full_disk_behind_stdout_is_named(folder: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
