@@ -8,11 +8,14 @@ in light and in dark themes. Nothing is loaded from anywhere.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable, Sequence
-from html import escape
 
 # What Python does not print and terminals show well: blanks, and joiners within words and emoji.
 _SEEN = "\u00a0\u3000\u200c\u200d"
+# What XML has no character for, so that no drawing may hold it.
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 INSERTED, ERASED = "inserted", "erased"
 # Types whose values stand to the left, as in tables of text (`lftj.results.text_table`); "" is no type.
 _TO_LEFT = ("symbol", "uuid", "bytes", "")
@@ -29,6 +32,16 @@ STYLE = """
 """
 
 
+def escaped(text: str) -> str:
+    """A text within an element or attribute of HTML or XML; characters that XML does not have are spelled."""
+    return html.escape(_NOT_IN_XML.sub(lambda found: _spelled(found[0]), text))
+
+
+def _spelled(char: str) -> str:
+    """A character as Python writes it in a string."""
+    return char.encode("unicode_escape").decode()
+
+
 def shown(*pieces: str) -> str:
     """An output of a notebook that consists of these pieces."""
     return f'<div class="lftj"><style>{STYLE}</style>{"".join(pieces)}</div>'
@@ -36,12 +49,12 @@ def shown(*pieces: str) -> str:
 
 def title(text: str, note: str = "") -> str:
     """A line that says what follows."""
-    return f"<p><code>{escape(text)}</code> {_faint(note)}</p>"
+    return f"<p><code>{escaped(text)}</code> {_faint(note)}</p>"
 
 
 def _faint(text: str) -> str:
     """A text beside another, which says more."""
-    return f'<span class="faint">{escape(text)}</span>'
+    return f'<span class="faint">{escaped(text)}</span>'
 
 
 def cell(value: object, width: int = 32) -> str:
@@ -55,7 +68,7 @@ def printable(text: str) -> str:
     """A text for a line of a terminal: line ends, sequences that a terminal obeys and the like are spelled."""
     if text.isprintable():
         return text
-    kept = [c if c.isprintable() or c in _SEEN else c.encode("unicode_escape").decode() for c in text]
+    kept = [c if c.isprintable() or c in _SEEN else _spelled(c) for c in text]
     return "".join(kept)
 
 
@@ -68,7 +81,7 @@ def table(
     """A table with the names and types of its columns. `kinds`: INSERTED or ERASED for each row, of a delta."""
     aligned = ["" if type.removesuffix("?") in _TO_LEFT else ' class="number"' for type in types]
     head = "".join(
-        f"<th{place}>{escape(name)}<br>{_faint(type)}</th>"
+        f"<th{place}>{escaped(name)}<br>{_faint(type)}</th>"
         for name, type, place in zip(names, types, aligned, strict=True)
     )
     body = []
@@ -88,7 +101,7 @@ def plain_table(names: Sequence[str], rows: Iterable[Sequence[object]], numbers:
     """A table of words; the columns named in `numbers` are of figures."""
     places = [' class="number"' if name in numbers else "" for name in names]
     lines = [
-        "".join(f"<{tag}{place}>{escape(str(held))}</{tag}>" for held, place in zip(row, places, strict=True))
+        "".join(f"<{tag}{place}>{escaped(str(held))}</{tag}>" for held, place in zip(row, places, strict=True))
         for tag, row in [("th", names), *(("td", row) for row in rows)]
     ]
     body = "".join(f"<tr>{line}</tr>" for line in lines[1:])
@@ -96,7 +109,7 @@ def plain_table(names: Sequence[str], rows: Iterable[Sequence[object]], numbers:
 
 
 def _value(value: object, kind: str) -> str:
-    text = escape(cell(value))
+    text = escaped(cell(value))
     return f'<span class="value">{text}</span>' if kind else text
 
 
@@ -107,7 +120,7 @@ def more(count: int) -> str:
 
 def text(lines: str) -> str:
     """Text as it stands."""
-    return f"<pre>{escape(lines)}</pre>"
+    return f"<pre>{escaped(lines)}</pre>"
 
 
 def error(lines: str) -> str:

@@ -129,11 +129,11 @@ class NotebookLine:
             self._drawn = False
 
     def _show(self, text: str) -> None:
-        from html import escape
-
         from IPython.display import display
 
-        shown = {"text/plain": text, "text/html": f"<pre>{escape(text)}</pre>" if text else ""}
+        from lftj import html
+
+        shown = {"text/plain": text, "text/html": html.text(text) if text else ""}
         if self._handle is None or (text and self._cell != self._shell.execution_count):
             self._cell = self._shell.execution_count
             self._handle = display(shown, raw=True, display_id=True)

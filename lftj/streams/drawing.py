@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 
+from lftj.html import escaped, printable
 from lftj.streams.graph import Graph, Node
 from lftj.streams.nested import Leave, Nested
 from lftj.streams.operators import Input
@@ -51,10 +51,10 @@ def svg(graph: Graph, title: str) -> str:
     body = _elements(graph, drawing, ACROSS, DOWN + LINE)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'role="img" aria-label="circuit {escape(title)}" style="{STYLE}">'
+        f'role="img" aria-label="circuit {escaped(title)}" style="{STYLE}">'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0,0L8,4L0,8z" fill="#7b8794"/></marker></defs>'
-        f'<text x="{ACROSS}" y="20" style="font-weight:600" fill="#1c2733">{escape(title)}</text>{"".join(body)}</svg>'
+        f'<text x="{ACROSS}" y="20" style="font-weight:600" fill="#1c2733">{escaped(title)}</text>{"".join(body)}</svg>'
     )
 
 
@@ -73,6 +73,7 @@ def laid_out(graph: Graph) -> Drawing:
         text = node.operator.label if not node.name else f"{node.name}: {node.operator.label}"
         if node.number in exits and not exits[node.number].startswith("o"):
             text += f"  → {exits[node.number]}"
+        text = printable(text)
         text = text if len(text) <= 44 else text[:43] + "…"
         box = Box(node, text, len(text) * LETTER + 2 * MARGIN)
         if isinstance(node.operator, Nested):
@@ -131,10 +132,10 @@ def _box(box: Box, dx: float, dy: float, seen: Mapping[int, tuple[int, float]]) 
     place = str(box.node.span) if box.node.span.line else ""
     hint = "; ".join(filter(None, [box.node.operator.label, box.node.why, place]))
     made = [
-        f"<g><title>{escape(hint)}</title>"
+        f"<g><title>{escaped(hint)}</title>"
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
         f'rx="{12 if ends else 4}" fill="{fill}" stroke="{stroke}"{dash}/>'
-        f'<text x="{x + MARGIN:.1f}" y="{y + 19:.1f}" fill="#1c2733">{escape(box.text)}</text>'
+        f'<text x="{x + MARGIN:.1f}" y="{y + 19:.1f}" fill="#1c2733">{escaped(box.text)}</text>'
     ]
     if box.node.number in seen and seen[box.node.number][1] >= 5e-5:
         time = f"{seen[box.node.number][1] * 1e3:.1f} ms"
@@ -172,9 +173,9 @@ def text(graph: Graph, title: str, indent: str = "") -> str:
         label = node.operator.label + (f" ({read})" if read else "")
         called = f"{node.name} = " if node.name else ""
         out = "".join(f"  → {name}" for name in names.get(node.number, ()))
-        left.append(f"{indent}s{numbers[node.number]} = {called}{label}{out}")
+        left.append(printable(f"{indent}s{numbers[node.number]} = {called}{label}{out}"))
     width = min(80, max((len(line) for line in left), default=0))
-    lines = [title] if title else []
+    lines = [printable(title)] if title else []
     for node, line in zip(order, left, strict=True):
         seen = graph.seen.get(node.number)
         figures = "" if seen is None else f"{seen[0]:>9,} rows {seen[1] * 1e3:8.2f} ms"

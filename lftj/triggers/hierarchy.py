@@ -9,8 +9,8 @@ that an event on R adds what it reads in m to q. The drawing is one SVG element 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
+from lftj.html import escaped, printable
 from lftj.triggers.algebra import MapDefinition, MapRead, TriggerProgram
 from lftj.triggers.formulas import relations_of
 from lftj.triggers.m3f import definition_text
@@ -96,7 +96,7 @@ class MapHierarchy:
         label = f"maps of {', '.join(self.program.tops)}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-            f'role="img" aria-label="{escape(label)}" style="{STYLE}">'
+            f'role="img" aria-label="{escaped(label)}" style="{STYLE}">'
             '<defs><marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
             'orient="auto"><path d="M0,0L8,4L0,8z" fill="#7b8794"/></marker></defs>'
             f"{''.join(body)}</svg>"
@@ -121,12 +121,12 @@ class MapHierarchy:
         stroke, weight = ("#0b6bcb", "600") if top else ("#1c2733", "400")
         first, second = box.lines
         return (
-            f"<g><title>{escape(box.hint)}</title>"
+            f"<g><title>{escaped(box.hint)}</title>"
             f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{HEIGHT}" rx="4" fill="#f6f8fa" '
             f'stroke="{stroke}"/>'
             f'<text x="{box.x + MARGIN:.1f}" y="{box.y + 18:.1f}" fill="#1c2733" font-weight="{weight}">'
-            f"{escape(first)}</text>"
-            f'<text x="{box.x + MARGIN:.1f}" y="{box.y + 34:.1f}" fill="#7b8794">{escape(second)}</text></g>'
+            f"{escaped(first)}</text>"
+            f'<text x="{box.x + MARGIN:.1f}" y="{box.y + 34:.1f}" fill="#7b8794">{escaped(second)}</text></g>'
         )
 
     def _arrow(self, start: _MapBox, end: _MapBox, label: str) -> str:
@@ -135,7 +135,7 @@ class MapHierarchy:
         return (
             f'<path d="M{x0:.1f},{y0:.1f}C{middle:.1f},{y0:.1f} {middle:.1f},{y1:.1f} {x1:.1f},{y1:.1f}" fill="none" '
             f'stroke="#7b8794" marker-end="url(#map-tip)"/>'
-            f'<text x="{x0 + 4:.1f}" y="{y0 - 4:.1f}" fill="#7b8794" font-size="9">{escape(label)}</text>'
+            f'<text x="{x0 + 4:.1f}" y="{y0 - 4:.1f}" fill="#7b8794" font-size="9">{escaped(label)}</text>'
         )
 
 
@@ -148,9 +148,10 @@ def _box_of(definition: MapDefinition) -> _MapBox:
 
 
 def _short(text: str) -> str:
+    text = printable(text)
     return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    quoted = printable(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}"'

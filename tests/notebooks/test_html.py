@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 
@@ -116,6 +117,12 @@ def test_nothing_of_the_users_is_markup(db: lftj.Database) -> None:
         assert text.count("</style>") == 1, name
         assert text.startswith('<div class="lftj"><style>'), name
         assert "http" not in text, name
+
+
+@pytest.mark.parametrize("shown", [html.title, html.text, html.error])
+def test_what_xml_has_no_character_for_is_spelled(shown: Callable[[str], str]) -> None:
+    """A notebook is stored as UTF-8, which has no half of a surrogate pair; line ends and tabs stay."""
+    assert "&lt;a\\x00\\x1b\\ud800\\ufffe\tb\nc" in shown("<a\0\x1b\ud800\ufffe\tb\nc")
 
 
 def test_rows_and_types_of_a_relation(db: lftj.Database) -> None:

@@ -78,6 +78,25 @@ def test_drawings_are_svg() -> None:
     assert made._repr_svg_() == made.svg()
 
 
+def test_names_with_characters_that_xml_does_not_have() -> None:
+    """Spelled, also where the text is for a terminal: each operator has one line."""
+    made = streams.Circuit("a\x00b")
+    edge = made.input("edge", a=int).named("<\x01>\n\ud800")
+    with made.nested("\ufffe\x1b[1m") as inner:
+        loop = inner.placeholder("\x0b", a=int)
+        found = (inner.enter(edge) + loop.delay()).distinct()
+        inner.connect(loop, found)
+        made.output("o", inner.leave(found))
+    root = ElementTree.fromstring(made._repr_svg_())
+    texts = [element.text or "" for element in root.findall(".//{*}text")]
+    spelled = ("a\\x00b", "<\\x01>\\n\\ud800", "\\ufffe\\x1b[1m", "\\x0b")
+    for name in spelled:
+        assert any(name in text for text in texts)
+        assert name in str(made)
+    assert "a\\x00b" in root.attrib["aria-label"]
+    assert all(line.isprintable() for line in str(made).splitlines())
+
+
 def page(delta: streams.WeightedRows) -> ElementTree.Element:
     return ElementTree.fromstring(delta._repr_html_().replace("<br>", " "))
 

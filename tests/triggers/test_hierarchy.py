@@ -11,6 +11,8 @@ from lftj.triggers.calculus_algebra import tops
 from lftj.triggers.calculus_reader import parsed
 from lftj.triggers.compilation import compiled
 from lftj.triggers.hierarchy import MapArrow, MapHierarchy
+from lftj.triggers.m3f import text
+from lftj.triggers.m3f_reader import parsed_all
 from tests.conftest import examples
 from tests.triggers.random_queries import SCHEMA, SETS, queries
 
@@ -48,6 +50,16 @@ def test_the_drawing_is_one_element_with_every_map_and_arrow():
     for x, y, across, down in boxes:
         assert 0 <= x <= x + across <= width
         assert 0 <= y <= y + down <= height
+
+
+def test_names_with_characters_that_xml_does_not_have():
+    written = text(compiled(tops(ORDERS), ORDERS.relations)).replace("O(", "`<O\x00`(")
+    (program,) = parsed_all(written, "named.m3f")
+    picture = MapHierarchy(program)
+    drawing = ElementTree.fromstring(picture._repr_svg_())
+    assert "<O\\x00 ⋈ L" in [shown.text for shown in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert r'"m_L" -> "q" [label="L"];' in picture.dot()
+    assert all(line.isprintable() for line in picture.dot().splitlines())
 
 
 def test_no_maps_are_an_empty_drawing():
