@@ -19,7 +19,7 @@ from lftj.triggers.calculus_algebra import tops
 from lftj.triggers.calculus_reader import parsed as parsed_calculus
 from lftj.triggers.compilation import compiled
 from lftj.triggers.from_clauses import DoesNotFit, formulas_of
-from lftj.triggers.hierarchy import MapHierarchy
+from lftj.triggers.hierarchy import MapHierarchy, svg
 from lftj.triggers.m3f import text
 from lftj.triggers.m3f_reader import parsed_all
 from lftj.values.schema import Schema
@@ -49,11 +49,12 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
             why="its suffix says whether it holds rules, SQL, the calculus or M3F",
             remedy=f"give a file whose name ends in {_or(SUFFIXES)}",
         )
+    if form == "svg":  # one drawing, since a file holds one
+        print(svg([("".join(about.splitlines()[:1]), MapHierarchy(program)) for about, program in found]))
+        return Code.DONE
     for about, program in found:
-        if form != "svg":
-            print("".join(f"{'#' if form == 'dot' else '//'} {line}\n" for line in about.splitlines()), end="")
-        picture = MapHierarchy(program)
-        shown = picture.dot() if form == "dot" else picture._repr_svg_() if form == "svg" else text(program)
+        print("".join(f"{'#' if form == 'dot' else '//'} {line}\n" for line in about.splitlines()), end="")
+        shown = MapHierarchy(program).dot() if form == "dot" else text(program)
         print(shown.rstrip("\n"))
     return Code.DONE
 

@@ -1,6 +1,7 @@
 """The hierarchy of maps as a picture: which maps a map is kept from, and by events on which relations.
 
     MapHierarchy(program)            in a notebook the drawing; `.dot()` for Graphviz
+    svg([(title, hierarchy), ...])   several as one drawing
 
 Maps stand in layers, from those that read no other map to the tops on the right. An arrow from m to q, labelled R, says
 that an event on R adds what it reads in m to q. The drawing is one SVG element without scripts or references.
@@ -8,6 +9,7 @@ that an event on R adds what it reads in m to q. The drawing is one SVG element 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lftj.html import escaped, printable
@@ -18,8 +20,8 @@ from lftj.triggers.m3f import definition_text
 # Pixels: of a letter, a box's height and margin, between layers and between boxes of a layer.
 LETTER, HEIGHT, MARGIN, ACROSS, DOWN = 6.6, 44, 9, 90, 18
 STYLE = "font-family:ui-monospace,monospace;font-size:11px"
-# The most letters of a line in a box; the whole definition is shown when one points at it.
-_LINE = 40
+# The most letters of a line in a box, and of a title; the whole text is shown when one points at it.
+_LINE, _TITLE = 40, 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +92,26 @@ class MapHierarchy:
         return "\n".join([*lines, "}"]) + "\n"
 
     def _repr_svg_(self) -> str:
-        boxes, width, height = self._laid_out()
-        body = [self._arrow(boxes[a.source], boxes[a.target], ", ".join(a.relations)) for a in self.arrows()]
-        body += [self._box(name, box) for name, box in boxes.items()]
-        label = f"maps of {', '.join(self.program.tops)}"
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-            f'role="img" aria-label="{escaped(label)}" style="{STYLE}">'
-            '<defs><marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-            'orient="auto"><path d="M0,0L8,4L0,8z" fill="#7b8794"/></marker></defs>'
-            f"{''.join(body)}</svg>"
-        )
+        return svg([("", self)])
 
-    def _laid_out(self) -> tuple[dict[str, _MapBox], float, float]:
-        """The boxes with their places, and the size of the whole."""
+    def _laid_out(self, top: float) -> tuple[dict[str, _MapBox], float, float]:
+        """The boxes with their places below `top`, the width of the whole and where it ends."""
         boxes: dict[str, _MapBox] = {}
-        x, height = float(DOWN), 0.0
+        x, bottom = float(DOWN), top + 2 * DOWN
         for layer in self.layers():
-            y = float(DOWN)
+            y = top + DOWN
             for name in layer:
                 box = boxes[name] = _box_of(self.program.maps[name])
                 box.x, box.y = x, y
                 y += HEIGHT + DOWN
-            height = max(height, y)
+            bottom = max(bottom, y)
             x += max(boxes[name].width for name in layer) + ACROSS
-        return boxes, x - ACROSS + DOWN if boxes else 2.0 * DOWN, max(height, 2.0 * DOWN)
+        return boxes, x - ACROSS + DOWN if boxes else 2.0 * DOWN, bottom
+
+    def _elements(self, boxes: dict[str, _MapBox]) -> list[str]:
+        """The SVG elements of arrows and boxes."""
+        arrows = [self._arrow(boxes[a.source], boxes[a.target], ", ".join(a.relations)) for a in self.arrows()]
+        return [*arrows, *(self._box(name, box) for name, box in boxes.items())]
 
     def _box(self, name: str, box: _MapBox) -> str:
         top = name in self.program.tops
@@ -139,6 +136,34 @@ class MapHierarchy:
         )
 
 
+def svg(pictures: Iterable[tuple[str, MapHierarchy]]) -> str:
+    """Hierarchies as one drawing, one below the other, each under a title if it has one."""
+    body: list[str] = []
+    tops: list[str] = []
+    width = bottom = 0.0
+    for title, picture in pictures:
+        if title:
+            shown = _short(title, _TITLE)
+            bottom += DOWN
+            body.append(
+                f"<g><title>{escaped(title)}</title>"
+                f'<text x="{DOWN}" y="{bottom:.1f}" font-weight="600" fill="#1c2733">{escaped(shown)}</text></g>'
+            )
+            width = max(width, len(shown) * LETTER + 2 * DOWN)
+        boxes, across, bottom = picture._laid_out(bottom)
+        width = max(width, across)
+        body += picture._elements(boxes)
+        tops += picture.program.tops
+    label = f"maps of {', '.join(tops)}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {bottom:.0f}" width="{width:.0f}" '
+        f'role="img" aria-label="{escaped(label)}" style="{STYLE}">'
+        '<defs><marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto"><path d="M0,0L8,4L0,8z" fill="#7b8794"/></marker></defs>'
+        f"{''.join(body)}</svg>"
+    )
+
+
 def _box_of(definition: MapDefinition) -> _MapBox:
     """A box with the map and its keys, and what it sums."""
     text = definition_text(definition).removeprefix("map ")
@@ -147,9 +172,9 @@ def _box_of(definition: MapDefinition) -> _MapBox:
     return _MapBox((_short(f"{definition.name}[{keys}]"), _short(joined)), text)
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _LINE) -> str:
     text = printable(text)
-    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _quoted(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,27 @@ def test_the_naive_transform_and_pictures(tmp_path: Path, capsys: pytest.Capture
     assert len([line for line in out.splitlines() if line.startswith("map")]) == 5
     assert run(capsys, str(calculus), "--format", "dot")[1].startswith("digraph maps {")
     assert run(capsys, str(calculus), "--format", "svg")[1].startswith("<svg")
+
+
+def test_the_pictures_of_several_rules_are_one_drawing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file of SVG has one element; each rule has a title, since their maps have the same names."""
+    rules = tmp_path / "prog.dl"
+    rules.write_text(RULES + ".decl n(a:number)\nheld[a] = count : { n(a), a < 3 }.\n")
+    code, out, err = run(capsys, str(rules), "--format", "svg")
+    assert (code, err) == (0, "")
+    drawing = ElementTree.fromstring(out)
+    texts = [shown for shown in drawing.iter("{http://www.w3.org/2000/svg}text") if shown.get("font-weight") == "600"]
+    titles = [shown for shown in texts if "=" in (shown.text or "")]
+    assert [shown.text for shown in titles] == [
+        "revenue(d, s) :- orders(_, d, _), s = sum (p * r) : { orders(k, d, r), lineitem(k, p) }.",
+        "held[a] = count : { n(a), a < 3 }.",
+    ]
+    _, _, width, height = map(float, drawing.get("viewBox", "").split())
+    edges = [0.0, *(float(shown.get("y", "")) for shown in titles), height]
+    for box in drawing.iter("{http://www.w3.org/2000/svg}rect"):
+        x, y, across, down = (float(box.get(name, "")) for name in ("x", "y", "width", "height"))
+        assert 0 <= x <= x + across <= width
+        assert any(above < y <= y + down < below for above, below in pairwise(edges))
 
 
 def test_rules_are_printed_by_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
