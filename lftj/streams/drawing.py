@@ -7,7 +7,7 @@ The drawing is one SVG element without scripts or references.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lftj.html import escaped, printable
@@ -46,22 +46,31 @@ class Drawing:
 
 def svg(graph: Graph, title: str) -> str:
     """The drawing of a circuit."""
-    drawing = laid_out(graph)
-    width, height = drawing.width + 2 * ACROSS, drawing.height + 2 * DOWN + LINE
+    drawing = laid_out(graph, _output_names(graph))
+    title = printable(title)
+    width = max(drawing.width, len(title) * LETTER) + 2 * ACROSS
+    height = drawing.height + 2 * DOWN + LINE
     body = _elements(graph, drawing, ACROSS, DOWN + LINE)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'role="img" aria-label="circuit {escaped(title)}" style="{STYLE}">'
+        f'role="img" aria-label="{escaped(title)}" style="{STYLE}">'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0,0L8,4L0,8z" fill="#7b8794"/></marker></defs>'
         f'<text x="{ACROSS}" y="20" style="font-weight:600" fill="#1c2733">{escaped(title)}</text>{"".join(body)}</svg>'
     )
 
 
-def laid_out(graph: Graph) -> Drawing:
-    """The boxes of a circuit in layers."""
+def _output_names(graph: Graph) -> dict[int, list[str]]:
+    """The names of the outputs that a node has, by its number."""
+    names: dict[int, list[str]] = {}
+    for name, node in graph.outputs.items():
+        names.setdefault(node.number, []).append(name)
+    return names
+
+
+def laid_out(graph: Graph, names: Mapping[int, Sequence[str]]) -> Drawing:
+    """The boxes of a circuit in layers; `names`: of its outputs, by the numbers of their nodes."""
     order = graph.order()
-    exits = {node.number: name for name, node in graph.outputs.items()}
     layers: dict[int, int] = {}
     for node in order:
         reads = [] if node.operator.strict else node.inputs
@@ -71,13 +80,11 @@ def laid_out(graph: Graph) -> Drawing:
     drawing = Drawing()
     for node in order:
         text = node.operator.label if not node.name else f"{node.name}: {node.operator.label}"
-        if node.number in exits and not exits[node.number].startswith("o"):
-            text += f"  → {exits[node.number]}"
-        text = printable(text)
+        text = printable(text + "".join(f"  → {name}" for name in names.get(node.number, ())))
         text = text if len(text) <= 44 else text[:43] + "…"
         box = Box(node, text, len(text) * LETTER + 2 * MARGIN)
         if isinstance(node.operator, Nested):
-            box.inside = laid_out(node.operator.graph)
+            box.inside = laid_out(node.operator.graph, {})  # its outputs are numbered
             box.width = max(box.width, box.inside.width + 2 * MARGIN)
             box.height = box.inside.height + LINE + 2 * MARGIN
         drawing.boxes[node.number] = box
@@ -164,9 +171,7 @@ def text(graph: Graph, title: str, indent: str = "") -> str:
     """A circuit as lines: one per node, in the order in which they run, with the proposition that put it there."""
     order = graph.order()
     numbers = {node.number: i for i, node in enumerate(order)}
-    names: dict[int, list[str]] = {}
-    for name, node in graph.outputs.items():
-        names.setdefault(node.number, []).append(name)
+    names = _output_names(graph)
     left = []
     for node in order:
         read = ", ".join(f"s{numbers[read.number]}" for read in node.inputs if read.number in numbers)

@@ -78,6 +78,19 @@ def test_drawings_are_svg() -> None:
     assert made._repr_svg_() == made.svg()
 
 
+def test_a_drawing_is_as_wide_as_its_title_and_names_every_output() -> None:
+    """An output whose name began with `o`, and all but the last name of a stream, were left out."""
+    made = streams.Circuit("a circuit that has a name which is longer than it is wide")
+    edge = made.input("e", a=int)
+    for name, stream in {"orders": edge.distinct(), "y": edge, "z": edge}.items():
+        made.output(name, stream)
+    root = ElementTree.fromstring(made.svg())
+    title, *boxes = root.findall(".//{*}text")
+    assert [box.text for box in boxes] == ["input e  → y  → z", "distinct  → orders"]
+    assert title.text == root.attrib["aria-label"] == repr(made)
+    assert float(root.attrib["width"]) >= float(title.attrib["x"]) + 6.6 * len(title.text)
+
+
 def test_names_with_characters_that_xml_does_not_have() -> None:
     """Spelled, also where the text is for a terminal: each operator has one line."""
     made = streams.Circuit("a\x00b")
