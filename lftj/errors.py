@@ -58,12 +58,12 @@ class Span:
         """The source line, or the part around the place if it is long, with a caret run below; empty if not known."""
         if not self.line_text:
             return ""
-        shown = self.line_text.expandtabs(1)
+        shown = self.line_text.removesuffix("\r").expandtabs(1)
         if not self.column:
-            return f"    {_cut(shown.strip(), 0)[0]}"
+            return f"    {_in_place(_cut(shown.strip(), 0)[0])}"
         width = self.end_column - self.column if self.end_line == self.line else len(shown) - self.column + 1
         part, at = _cut(shown, self.column - 1)
-        return f"    {part}\n    {' ' * at}{'^' * max(1, min(width, len(part) - at))}"
+        return f"    {_in_place(part)}\n    {' ' * at}{'^' * max(1, min(width, len(part) - at))}"
 
 
 def _cut(line: str, at: int) -> tuple[str, int]:
@@ -73,6 +73,20 @@ def _cut(line: str, at: int) -> tuple[str, int]:
     first = max(0, min(at - _SHOWN // 2, len(line) - _SHOWN))
     before, after = "…" if first else "", "…" if first + _SHOWN < len(line) else ""
     return before + line[first : first + _SHOWN] + after, at - first + len(before)
+
+
+def _in_place(line: str) -> str:
+    """A line in which what does not print, or what a terminal obeys, is a sign of the same width."""
+    from lftj.html import printable
+
+    return "".join(char if len(printable(char)) == 1 else "\N{REPLACEMENT CHARACTER}" for char in line)
+
+
+def spelled(message: str) -> str:
+    """A message in which such characters are spelled: it may quote a file that holds anything."""
+    from lftj.html import printable
+
+    return "\n".join(map(printable, message.split("\n")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +115,7 @@ class Diagnostic:
             if caret := span.caret():
                 lines.append(caret)
         lines += [f"  why: {self.why}", f"  do: {self.remedy}"]
-        return "\n".join(lines)
+        return spelled("\n".join(lines))
 
 
 class Error(Exception):
@@ -146,7 +160,7 @@ class Error(Exception):
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
         lines += [f"  {line}" for line in self.details]
         lines += [f"  why: {self.why}", f"  do: {self.remedy}"]
-        return "\n".join(lines)
+        return spelled("\n".join(lines))
 
 
 def frames_of_users(trace: TracebackType | None) -> TracebackType | None:

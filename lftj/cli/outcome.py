@@ -27,6 +27,7 @@ from lftj.errors import (
     TimeoutExpired,
     UnknownInputError,
     UnknownRelationError,
+    spelled,
 )
 from lftj.progress import wants_colour
 
@@ -149,7 +150,8 @@ def rendered(error: Error, *, quarantine: bool = False) -> str:
     """The message of an error, in the words of the command line; `quarantine`: whether the command has `--on-error`."""
     text = error.render()
     if type(error).render is Error.render:  # others show the place, the mark and the source line themselves
-        text = f"{error.where or 'lftj'}: error: {text.removeprefix(f'{error.where}: ')}"
+        where = spelled(error.where)
+        text = f"{where or 'lftj'}: error: {text.removeprefix(f'{where}: ')}"
     return worded(text) if quarantine else worded(text).replace(_QUARANTINE, "")
 
 

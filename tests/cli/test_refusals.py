@@ -489,6 +489,22 @@ def test_a_folder_is_no_database(shell: Shell) -> None:
     )
 
 
+def test_what_a_terminal_obeys_is_spelled_in_messages(shell: Shell) -> None:
+    """A file may hold anything; the caret stays below its place, and a carriage return at the end is no part."""
+    shell.write({"p.dl": "p(1).\n \x1b[31mq(2).\n", "p.sql": "select 1;\r\nselekt\ta \x9b1m\r\n"})
+    assert shell("run", "p.dl").err == (
+        "p.dl:2:2: error: syntax error: expected a declaration, a directive, a rule or a fact, found `\\x1b`\n"
+        "     \N{REPLACEMENT CHARACTER}[31mq(2).\n"
+        "     ^\n"
+        "  why: a program is facts `p(1, 2).`, rules `head :- body.` and directives such as `.decl`\n"
+        "  do: write a declaration, a directive, a rule or a fact here, or correct what stands before it\n"
+    )
+    _, line, caret, *_ = shell("check", "p.sql").out.splitlines()
+    assert (line, caret) == ("    selekt a \N{REPLACEMENT CHARACTER}1m", "    ^^^^^^")
+    done = shell("run", "a\x1b.dl")
+    assert done.err.startswith("a\\x1b.dl: error: no such program file\n")
+
+
 def test_an_interrupt_in_the_making_of_a_class_is_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted:
         def __set_name__(self, *_: object) -> None:
