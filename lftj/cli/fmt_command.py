@@ -24,7 +24,7 @@ from lftj.values.faults import counted
 def format_programs(programs: Sequence[str], *, check: bool, diff: bool) -> int:
     """Format programs. With `check` or `diff` nothing is written: 1 if a file is not in its standard form.
 
-    1 too if one does not parse, 2 if one could not be read.
+    1 too if one does not parse, 2 if one could not be read, 3 if one could not be written.
     """
     if STDIN in programs and len(programs) > 1:
         raise UsageError(
@@ -66,7 +66,11 @@ def _formatted(program: str, *, check: bool, diff: bool) -> tuple[Code, bool]:
     elif changes and check:
         say(f"{program}: not in standard form")
     elif changes:
-        _write(Path(program), made)
+        try:
+            _write(Path(program), made)
+        except DataError as error:  # the others are formatted all the same
+            say(rendered(error))
+            return Code.DATA, False
     return Code.DONE, changes
 
 

@@ -113,6 +113,23 @@ def test_what_does_not_parse_is_left_as_it_is(shell: Shell) -> None:
     assert shell("fmt", "a.dl").code == 1
 
 
+def test_what_cannot_be_written_does_not_stop_the_others(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.write({"a.dl": LOOSE, "b.dl": LOOSE})
+    replace = os.replace
+
+    def refused(made: os.PathLike[str], path: os.PathLike[str]) -> None:
+        if os.path.basename(path) == "a.dl":
+            raise PermissionError(13, "Permission denied")
+        replace(made, path)
+
+    monkeypatch.setattr(os, "replace", refused)
+    done = shell("fmt", "a.dl", "b.dl")
+    assert (done.code, done.out) == (3, "")
+    assert "a.dl: error: the program cannot be written\n  why: Permission denied\n" in done.err
+    assert done.err.endswith("lftj: 1 file reformatted, 0 files left unchanged\n")
+    assert (shell.read("a.dl"), shell.read("b.dl")) == (LOOSE, TIDY)
+
+
 def test_what_does_not_check_is_formatted(shell: Shell) -> None:
     shell.write({"a.dl": "p(x):-nowhere(x)."})
     assert shell("fmt", "a.dl").code == 0
