@@ -40,15 +40,16 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
         found = [("", program) for program in parsed_all(*read_program(named))]
     elif suffix == ".dl" or is_sql(named):
         found = list(_of_rules(*_rules(named), naive=naive).items())
-        if not found:
-            say("lftj: no rule of the program is a sum, count or mean that triggers can keep")
-            return Code.PROGRAM
     else:
         raise UsageError(
             f"{named} is of an unknown kind",
             why="its suffix says whether it holds rules, SQL, the calculus or M3F",
             remedy=f"give a file whose name ends in {_or(SUFFIXES)}",
         )
+    if not any(program.maps for _, program in found):
+        what = "query of the text" if suffix in (".calc", ".m3f") else "rule of the program"
+        say(f"lftj: no {what} is a sum, count or mean that triggers can keep")
+        return Code.PROGRAM
     if form == "svg":  # one drawing, since a file holds one
         print(svg([("".join(about.splitlines()[:1]), MapHierarchy(program)) for about, program in found]))
         return Code.DONE

@@ -82,6 +82,18 @@ def test_the_pictures_of_several_rules_are_one_drawing(tmp_path: Path, capsys: p
         assert any(above < y <= y + down < below for above, below in pairwise(edges))
 
 
+@pytest.mark.parametrize(
+    ("name", "what"), [("a.calc", "query of the text"), ("a.m3f", "query of the text"), ("a.dl", "rule of the program")]
+)
+@pytest.mark.parametrize("form", ["m3f", "dot", "svg"])
+def test_a_file_without_maps_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, what: str, form: str
+) -> None:
+    (tmp_path / name).write_text("")
+    said = f"lftj: no {what} is a sum, count or mean that triggers can keep\n"
+    assert run(capsys, str(tmp_path / name), "--format", form) == (1, "", said)
+
+
 def test_rules_are_printed_by_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = tmp_path / "prog.dl"
     rules.write_text(RULES)
