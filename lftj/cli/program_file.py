@@ -109,9 +109,15 @@ def _decoded(content: bytes, name: str) -> str:
 
 
 def _nearest(path: Path) -> str:
+    if path.is_symlink():
+        return f"mend the link: it leads to {str(path.readlink())!r}"
     if not path.parent.is_dir():
         return f"check the folder: {str(path.parent)!r} does not exist"
-    near = difflib.get_close_matches(path.name, sorted(other.name for other in path.parent.iterdir()), 1)
+    try:
+        there = sorted(other.name for other in path.parent.iterdir())
+    except OSError:  # a folder that may be passed through, and not listed
+        there = []
+    near = difflib.get_close_matches(path.name, there, 1)
     return f"did you mean `{path.parent / near[0]}`?" if near else "check the name"
 
 

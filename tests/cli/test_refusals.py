@@ -208,10 +208,25 @@ def test_a_byte_order_mark_is_no_text(shell: Shell) -> None:
     assert shell("run", "p.dl") == (0, "p\t1\n", "")
 
 
+def test_a_link_that_leads_nowhere_is_named(shell: Shell) -> None:
+    """It was proposed as what might be meant instead of itself."""
+    (shell.folder / "tri.dl").symlink_to("gone.dl")
+    assert shell("run", "tri.dl") == (
+        2,
+        "",
+        f"tri.dl: error: no such program file\n  why: the working directory is {shell.folder}\n"
+        "  do: mend the link: it leads to 'gone.dl'\n",
+    )
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs file permissions that bind")
 def test_a_program_without_permission(triangles: Shell) -> None:
     (triangles.folder / "tri.dl").chmod(0)
-    told = "tri.dl: error: no permission to read the program\n  do: change its permissions\n"
+    told = (
+        "tri.dl: error: no permission to read the program\n"
+        "  why: the operating system does not let this user open it\n"
+        "  do: change its permissions\n"
+    )
     assert triangles("run", "tri.dl") == (2, "", told)
 
 
