@@ -133,7 +133,7 @@ def folder(value: object) -> Path:
     """A folder, `~` expanded; whether it is there is not looked at."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise refused("directory", value, "it is a folder, a str or a Path", 'give its path, as in `"facts"`')
-    return Path(os.fspath(value)).expanduser()
+    return Path(os.path.expanduser(os.fspath(value)))
 
 
 def by_name(name: str, value: object, remedy: str) -> Mapping[str, Any]:

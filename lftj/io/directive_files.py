@@ -123,7 +123,7 @@ class Target(Protocol):
 
 def input_path(directive: Directive, directory: str | os.PathLike[str]) -> Path | None:
     """The file (or glob) that an `.input` reads; None for stdin."""
-    return None if directive.io == "stdin" else Path(directory).expanduser() / directive.filename
+    return None if directive.io == "stdin" else Path(os.path.expanduser(directory)) / directive.filename
 
 
 def read_inputs(
@@ -248,7 +248,7 @@ def check_outputs(directives: Iterable[Directive], directory: str | os.PathLike[
     for directive in directives:
         if directive.kind != "output" or directive.io == "stdout":
             continue
-        path = (folder / directive.filename).expanduser().resolve()
+        path = Path(os.path.expanduser(folder / directive.filename)).resolve()
         if folder.is_dir() or path.parent != folder.resolve():
             with _as_directive_error(directive, "written"):
                 check_can_be_written(path)

@@ -47,6 +47,16 @@ class UnreadableFileError(DataError, OSError):
     __str__ = DataError.__str__
 
 
+def without_permission(name: str) -> UnreadableFileError:
+    """The error for a file that this user may not read, or whose folder may not be passed through."""
+    return UnreadableFileError(
+        "no permission to read the file",
+        where=name,
+        why="the operating system does not let this user open it",
+        remedy="change its permissions, or those of its folder",
+    )
+
+
 class FormatError(DataError):
     """A file whose format is not known from its name."""
 
@@ -91,12 +101,7 @@ class File:
         except DataError:
             raise
         except PermissionError as error:
-            raise UnreadableFileError(
-                "no permission to read the file",
-                where=self.name,
-                why="the operating system does not let this user open it",
-                remedy="change its permissions",
-            ) from error
+            raise without_permission(self.name) from error
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             kind = next((c.word for c in _COMPRESSIONS if c.codec == self.compression), self.format)
             raise UnreadableFileError(

@@ -20,7 +20,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lftj.io.file import COMPRESSIONS, File, FormatError, MissingFileError, UnreadableFileError
+from lftj.io.file import (
+    COMPRESSIONS,
+    File,
+    FormatError,
+    MissingFileError,
+    UnreadableFileError,
+    without_permission,
+)
 from lftj.io.formats import TEXT, format_of, known_extensions, stated
 from lftj.io.remote import fetched, is_url, name_in
 from lftj.values.faults import with_article
@@ -91,8 +98,8 @@ def is_paths(source: Any) -> bool:
 
 
 def _found(name: str) -> Iterable[Path]:
-    path = Path(name).expanduser()
-    if path.exists():
+    path = Path(os.path.expanduser(name))  # unlike pathlib, leaves ~x where x is no user
+    if _is_there(path, name):
         if path.is_dir():
             raise MissingFileError(
                 "this is a folder",
@@ -119,10 +126,24 @@ def _found(name: str) -> Iterable[Path]:
     )
 
 
+def _is_there(path: Path, name: str) -> bool:
+    """Whether there is a file or folder of a name; one of a folder that this user may not look into is refused."""
+    try:
+        return path.exists()
+    except PermissionError as error:
+        raise without_permission(name) from error
+    except OSError:  # longer than names of files are
+        return False
+
+
 def _nearest(path: Path) -> str:
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         return f"check the folder: {str(path.parent)!r} does not exist"
-    near = difflib.get_close_matches(path.name, sorted(f.name for f in path.parent.iterdir() if not f.is_dir()), 1)
+    try:
+        there = sorted(found.name for found in path.parent.iterdir() if not found.is_dir())
+    except OSError:  # a folder that may be passed through, and not listed
+        there = []
+    near = difflib.get_close_matches(path.name, there, 1)
     if near:
         return f"did you mean {str(path.parent / near[0])!r}?"
     value = "" if path.suffix else f"; if it is a value, give rows as tuples: [({path.name!r},)]"

@@ -15,7 +15,7 @@ import errno
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,7 +65,7 @@ def write(
             _check_no_text(schema, "the stream", stated.name, delimiter, headers, rfc4180, compress)
         stated.write(content if delimiter is None else content._replace(delimiter=delimiter), _binary(target))
         return
-    path = Path(target).expanduser()
+    path = Path(os.path.expanduser(target))
     kind = format_of(path)
     chosen = FORMATS.get(format) if format else kind.format
     if chosen is None and not format and delimiter is not None:
@@ -166,17 +166,20 @@ def _check_no_text(
 
 def check_can_be_written(path: Path) -> None:
     """Raise what `write` would raise for a path, as far as that shows beforehand."""
-    path = path.expanduser().resolve()
-    if path.is_dir():
+    path = Path(os.path.expanduser(path)).resolve()
+    if os.path.isdir(path):
         raise _unwritable(path, os.strerror(errno.EISDIR))
-    straight = path.exists() and not path.is_file()
-    if not path.parent.is_dir() or not (straight or os.access(path.parent, os.W_OK | os.X_OK)):
+    straight = os.path.exists(path) and not os.path.isfile(path)
+    if not os.path.isdir(path.parent) or not (straight or os.access(path.parent, os.W_OK | os.X_OK)):
         raise _unwritable(path, os.strerror(errno.EACCES))
 
 
 def _unwritable(path: Path, why: str) -> UnwritableFileError:
-    if not path.parent.is_dir():
-        why = f"the folder {str(path.parent)!r} does not exist"
+    try:
+        if not path.parent.is_dir():
+            why = f"the folder {str(path.parent)!r} does not exist"
+    except OSError as error:
+        why = error.strerror or str(error)
     return UnwritableFileError(
         "the file cannot be written", where=str(path), why=why, remedy="check the folder and its permissions"
     )
@@ -186,7 +189,7 @@ def _unwritable(path: Path, why: str) -> UnwritableFileError:
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """A stream whose content becomes that of `path` when the block ends well, and vanishes otherwise."""
     path = path.resolve()
-    direct = path.exists() and not path.is_file() and not path.is_dir()
+    direct = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     beside = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(beside, "wb") as stream:
@@ -199,7 +202,8 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         raise _unwritable(path, error.strerror or str(error)) from error
     finally:
         if not direct:
-            beside.unlink(missing_ok=True)
+            with suppress(OSError):  # where it could not be made, it may be that it cannot be looked for
+                beside.unlink()
 
 
 @contextmanager

@@ -395,7 +395,42 @@ def test_a_file_without_permission(reader, monkeypatch):
     assert reader.refusal("e.csv", E2, error=UnreadableFileError) == (
         "e.csv: no permission to read the file\n"
         "  why: the operating system does not let this user open it\n"
-        "  do: change its permissions"
+        "  do: change its permissions, or those of its folder"
+    )
+
+
+def test_a_folder_that_may_not_be_looked_into(reader, monkeypatch):
+    """As root every folder can be looked into, so the refusal of the system is played."""
+
+    def refuse(self, **_):
+        raise PermissionError(13, "Permission denied")
+
+    for name in ("closed/e.csv", "closed/*.csv"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "stat", refuse)
+            message = reader.refusal(name, E2, error=UnreadableFileError)
+        assert message == (
+            f"{name}: no permission to read the file\n"
+            "  why: the operating system does not let this user open it\n"
+            "  do: change its permissions, or those of its folder"
+        )
+
+
+def test_a_text_in_the_place_of_a_name_may_be_longer_than_names_are(reader):
+    name = "1,2 " * 100
+    assert reader.refusal(name, E2, error=MissingFileError) == (
+        f"{name}: no such file\n"
+        "  why: a source must be there when it is loaded; nothing was\n"
+        f"  do: check the name; relative paths start at the working directory; if it is a value, give rows as tuples: [({name!r},)]"
+    )
+
+
+def test_a_name_that_begins_as_that_of_a_user(reader):
+    """pathlib fails where there is none: a file may be called so."""
+    reader.file("~$book.csv", "1,2\n")
+    assert reader.rows("~$book.csv", E2) == [(1, 2)]
+    assert reader.refusal("~nobody-of-this-name/e.csv", E2, error=MissingFileError).endswith(
+        "do: check the folder: '~nobody-of-this-name' does not exist"
     )
 
 

@@ -200,6 +200,30 @@ def test_a_missing_folder():
     assert isinstance(caught.value, OSError)
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs file permissions that bind")
+def test_a_folder_that_may_not_be_looked_into(tmp_path):
+    tmp_path.chmod(0)
+    for target in (tmp_path / "r.csv", tmp_path / "sub" / "r.csv"):
+        with pytest.raises(UnwritableFileError) as caught:
+            write(SCHEMA, columns_of(ROWS, SCHEMA, SymbolTable()), SymbolTable(), target, rows=len(ROWS))
+        assert str(caught.value) == (
+            f"{target}: the file cannot be written\n"
+            "  why: Permission denied\n"
+            "  do: check the folder and its permissions"
+        )
+    tmp_path.chmod(0o700)
+
+
+def test_a_name_that_begins_as_that_of_a_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    symbols = SymbolTable()
+    columns = columns_of(ROWS, SCHEMA, symbols)
+    write(SCHEMA, columns, symbols, "~nobody-of-this-name.csv", rows=len(ROWS))
+    assert os.listdir() == ["~nobody-of-this-name.csv"]
+    with pytest.raises(UnwritableFileError, match="File name too long"):
+        write(SCHEMA, columns, symbols, "n" * 300 + ".csv", rows=len(ROWS))
+
+
 def test_a_folder_as_target():
     os.mkdir("r.csv")
     with pytest.raises(UnwritableFileError) as caught:
