@@ -57,6 +57,11 @@ _WORDS = {
     ),
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }
+# Errors of the operating system that no command expects -> why, and what to do.
+_FULL = "the disk behind stdout, or behind a file that is written, is full", "make room there, or write elsewhere"
+_DENIED = "the operating system does not let this user do it", "change the permissions of the file and of its folder"
+_ANOTHER = "the operating system says so", "check the files and folders of the command, and what stdout leads to"
+_OF_THE_SYSTEM = {errno.ENOSPC: _FULL, errno.EACCES: _DENIED, errno.EPERM: _DENIED}
 # Only `lftj run` can be told to.
 _QUARANTINE = ", or keep the good rows with --on-error quarantine"
 _QUERY = re.compile(r'`db\.query\("(p\(\$([^,]+), x\))", [^=]+=\.\.\.\)`')  # with the name of a parameter
@@ -125,13 +130,9 @@ def outcome_of(command: Callable[[], int], *, quarantine: bool) -> int:
         say("lftj: error: the machine's memory ran out\n  do: load less, or stop earlier with --memory-limit")
         return Code.LIMIT
     except OSError as error:
-        full = error.errno == errno.ENOSPC
-        say(
-            f"lftj: error: {error.strerror or error}"
-            + (f": {error.filename}" if error.filename else "")
-            + ("\n  why: the disk behind stdout, or behind a file that is written, is full" if full else "")
-            + ("\n  do: make room there, or write elsewhere" if full else "")
-        )
+        why, remedy = _OF_THE_SYSTEM.get(error.errno or 0, _ANOTHER)
+        named = f": {error.filename}" if error.filename else ""
+        say(spelled(f"lftj: error: {error.strerror or error}{named}\n  why: {why}\n  do: {remedy}"))
         return Code.DATA
     return code
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import re
@@ -518,6 +519,32 @@ def test_what_a_terminal_obeys_is_spelled_in_messages(shell: Shell) -> None:
     assert (line, caret) == ("    selekt a \N{REPLACEMENT CHARACTER}1m", "    ^^^^^^")
     done = shell("run", "a\x1b.dl")
     assert done.err.startswith("a\\x1b.dl: error: no such program file\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "why", "remedy"),
+    [
+        (
+            errno.EACCES,
+            "the operating system does not let this user do it",
+            "change the permissions of the file and of its folder",
+        ),
+        (
+            errno.EIO,
+            "the operating system says so",
+            "check the files and folders of the command, and what stdout leads to",
+        ),
+    ],
+)
+def test_errors_of_the_system_say_why_and_what_to_do(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, number: int, why: str, remedy: str
+) -> None:
+    def command() -> int:
+        raise OSError(number, os.strerror(number), "a/b")
+
+    monkeypatch.setattr("lftj.cli._plain_check", lambda _: command)
+    expected = f"lftj: error: {os.strerror(number)}: a/b\n  why: {why}\n  do: {remedy}\n"
+    assert shell("check") == (3, "", expected)
 
 
 def test_an_interrupt_in_the_making_of_a_class_is_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
