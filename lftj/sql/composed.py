@@ -1,8 +1,7 @@
 """Functions that others say.
 
 sign(x)              case when x > 0 then 1 when x < 0 then -1 when x = 0 then 0 end
-trunc(x)             case when x < 0 then ceil(x) else floor(x) end
-concat_ws(s, x, y)   what is behind the first s in concat(case when x is not null then concat(s, x) end, ...)
+concat_ws(s, x, y)   what is behind the first s in concat(s || x, s || y), which leaves null out
 last_day(d)          cast(date_trunc('month', d) + interval 1 month - interval 1 day as date)
 """
 
@@ -26,15 +25,6 @@ def sign(of: Translator, node: exp.Expr) -> list[Case]:
     return of.value(standing_for(node, exp.Case(ifs=ifs)))
 
 
-def truncated(of: Translator, node: exp.Expr) -> list[Case]:
-    """A number without what is behind its point."""
-    if node.args.get("decimals") is not None:
-        raise of.scope.source.unsupported("`trunc` to digits", node, "use `round`, or `trunc(x * 100) / 100`")
-    below = exp.LT(this=node.this.copy(), expression=exp.Literal.number(0))
-    ifs = [exp.If(this=below, true=exp.Ceil(this=node.this.copy()))]
-    return of.value(standing_for(node, exp.Case(ifs=ifs, default=exp.Floor(this=node.this.copy()))))
-
-
 def joined_with(of: Translator, node: exp.Expr) -> list[Case]:
     """`concat_ws(s, x, y)`: texts with one between, which is written out; null is left out."""
     separator, *parts = node.expressions
@@ -42,11 +32,9 @@ def joined_with(of: Translator, node: exp.Expr) -> list[Case]:
         raise of.scope.source.unsupported(
             f"`{of.scope.source.call(node)}`", node, "write the text between out, and a value behind it"
         )
-    there = (part.copy().is_(exp.null()).not_() for part in parts)
-    pairs = (exp.Concat(expressions=[separator.copy(), part.copy()]) for part in parts)
-    cases = [exp.Case(ifs=[exp.If(this=is_there, true=pair)]) for is_there, pair in zip(there, pairs, strict=True)]
+    pairs = [exp.DPipe(this=separator.copy(), expression=part.copy()) for part in parts]
     behind = exp.Literal.number(len(separator.name) + 1)
-    made = exp.Substring(this=exp.Concat(expressions=cases), start=behind)
+    made = exp.Substring(this=exp.Concat(expressions=pairs), start=behind)
     return of.value(standing_for(node, made))
 
 

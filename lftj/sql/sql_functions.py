@@ -18,7 +18,8 @@ from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
 from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
-from lftj.sql.composed import joined_with, last_day, sign, truncated
+from lftj.sql.composed import joined_with, last_day, sign
+from lftj.sql.constants import constant
 from lftj.sql.conversions import NUMBERS, ZONED, call, has_cast, shown
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
@@ -137,6 +138,21 @@ def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Resul
         return call(name, type, value.term), type
 
     return result
+
+
+def _toward_zero(of: Translator, node: exp.Expr) -> list[Case]:
+    """`trunc(x)`, a number without what is behind its point."""
+    if node.args.get("decimals") is not None:
+        raise of.scope.source.unsupported("`trunc` to digits", node, "use `round`, or `trunc(x * 100) / 100`")
+
+    def truncated(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        below, type = _whole("floor")(of, node, values)
+        above, _ = _whole("ceil")(of, node, values)
+        if type == NUMBER:
+            return below, NUMBER
+        return call("max", type, below, call("min", type, above, constant(0, type))), type
+
+    return applied(of, node, SqlFunction((_SIGNED,), truncated, repeats=True), [node.this])
 
 
 def _power(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
@@ -421,7 +437,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Ln: _one(_of_float("ln")),
     exp.Log: _logarithm,
     exp.Sign: sign,
-    exp.Trunc: truncated,
+    exp.Trunc: _toward_zero,
     exp.BitwiseAnd: _bitwise("band"),
     exp.BitwiseOr: _bitwise("bor"),
     exp.BitwiseXor: _bitwise("bxor"),

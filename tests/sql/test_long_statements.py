@@ -148,7 +148,11 @@ def test_queries_of_with_that_read_one_another_do_not_repeat_their_work(monkeypa
 NESTED = {
     "abs": ("abs({} - 1)", "a"),
     "abs of decimals": ("abs({} - 1.5)", "b / 2"),
+    "trunc": ("trunc({} / 2)", "a"),
+    "trunc of decimals": ("trunc({} * 1.5)", "a"),
+    "sign": ("sign(a - {})", "b"),
     "right": ("right({} || 'u', 3)", "c"),
+    "concat_ws": ("right(concat_ws('-', {}, c), 3)", "c"),
     "substring": ("substring({} || 'uv', -4, 3)", "c"),
     "dayofyear": ("date '2021-03-01' + dayofyear({})::int", "d"),
     "date_diff": ("date_diff('month', d, d + interval ({}) month)", "a"),
