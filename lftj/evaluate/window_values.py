@@ -50,19 +50,25 @@ def derive_windows(evaluator: Evaluator, clause: Clause, limits: Limits) -> Vers
     if rows is None:
         rows = read.content.some_columns(range(read.arity))
     limits.look(rows.shape[1])
-    windows, passes = windows_of(clause), evaluator.passes(head.name)
-    found = windowed(rows, windows, head.schema, evaluator.symbols, counted=not passes)
+    passes = evaluator.passes(head.name)
+    found = windowed(rows, clause, head.schema, evaluator.symbols, counted=not passes)
     return head.as_they_come(found, repeats=head.schema.bag) if passes else head.build(found)
 
 
-def windowed(
-    rows: Rows, windows: WindowFunctions, schema: Schema, symbols: SymbolTable, *, counted: bool = True
-) -> Rows:
+def windowed(rows: Rows, clause: Clause, schema: Schema, symbols: SymbolTable, *, counted: bool = True) -> Rows:
     """Rows int64[arity, n] of the relation below, whole partitions of it, as rows of the head (`schema`), in any order.
 
     Not `counted`: each copy of a row of a bag comes by itself. Raises `EvaluationError` where a sum has no value, or a
     bag has too many copies.
     """
+    try:
+        return _windowed(rows, windows_of(clause), schema, symbols, counted)
+    except EvaluationError as error:
+        error.placed(str(clause.span))  # columns and rules of its own are not what anyone wrote
+        raise
+
+
+def _windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: SymbolTable, counted: bool) -> Rows:
     if schema.bag:
         copies, alone = int(rows[-1].sum()), bool((rows[-1] == 1).all())
         if copies > MOST_COPIES:

@@ -48,14 +48,15 @@ class KeptWindow(KeptOfCopies):
         """Compute the partitions with changed rows anew."""
         began = time.perf_counter()
         name, below = below_of(heads), step.after[below_of(heads)]
-        change, relation, windows = step.changes[name], step.after[heads.name], windows_of(heads.clauses[0])
+        change, relation, clause = step.changes[name], step.after[heads.name], heads.clauses[0]
+        windows = windows_of(clause)
         partitions, _ = numbered(change.rows[list(windows.partition)])
         rows = _under(below, windows.partition, partitions)
         limits.look(rows.shape[1])
         if rows.shape[1] > MOST * len(below):
             raise Declined(f"{rows.shape[1]:,} of {len(below):,} rows are in partitions that changed")
         before = _under(relation, windows.partition, partitions)
-        after = windowed(rows, windows, relation.schema, step.evaluator.symbols)
+        after = windowed(rows, clause, relation.schema, step.evaluator.symbols)
         made, difference = exchanged(relation, before, after)
         steps = rows.shape[1] + before.shape[1]
         return Staged(

@@ -201,6 +201,24 @@ def test_a_sum_that_leaves_64_bits_changes_nothing() -> None:
     assert list(db["v"])[-1] == (3, 9223372036854775806)
 
 
+@pytest.mark.parametrize("window", ["", "partition by g order by id"], ids=["all rows", "partitions"])
+def test_a_sum_that_leaves_64_bits_names_its_view(window: str) -> None:
+    query = f"select id, sum(n) over ({window}) as total from t"
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, g int, n bigint)")
+    db.sql("insert into t select r, r % 4, r from range(12) s(r)")
+    db.sql(f"create view v as {query}")
+    db.evaluate()
+    with pytest.raises(lftj.errors.EvaluationError) as raised:
+        db.sql("update t set n = 9223372036854775807 where g = 1")
+    assert str(raised.value).startswith("view `v`: a sum over a window has no value\n")
+    db.sql("drop view v")
+    db.sql("update t set n = 9223372036854775807 where g = 1")
+    with pytest.raises(lftj.errors.EvaluationError) as raised:
+        db.sql(query)
+    assert str(raised.value).startswith(f"<sql>:1:1: in `{query}`: a sum over a window has no value\n")
+
+
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
