@@ -73,6 +73,8 @@ def cast(term: ast.Term, type: str, wanted: str, node: exp.Expr, source: SqlText
         return _rescaled(term, type, scale_of(wanted))
     if type == wanted:
         return term
+    if isinstance(term, ast.Constant) and {type, wanted} == {NUMBER, UNSIGNED}:
+        _check_sign(term.value, wanted, node, source)
     if isinstance(term, ast.Constant) and type == SYMBOL:
         return _written(term, wanted, node, source)
     made = _CASTS.get((family_of(type), family_of(wanted)))
@@ -144,6 +146,18 @@ def _check_digits(value: object, scale: int, node: exp.Expr, source: SqlText) ->
             node,
             why=f"a decimal has up to {DIGITS} digits, which 64 bits hold",
             remedy="cast to double where decimals and such numbers meet",
+        )
+
+
+def _check_sign(value: int, wanted: str, node: exp.Expr, source: SqlText) -> None:
+    """Refuse a constant whole number that no column of a whole type holds."""
+    low, high = RANGES[wanted]
+    if not low <= value <= high:
+        raise source.error(
+            f"`{value}` is no {shown(wanted)}",
+            node,
+            why=f"a {shown(wanted)} is from {low} to {high}",
+            remedy="write a number that it holds, or cast to double where such numbers meet",
         )
 
 
@@ -253,8 +267,13 @@ _CASTS: dict[tuple[str, str], Conversion] = {
 
 
 def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source: SqlText) -> str:
-    """The type in which values meet; "" if all are null. A text that is written out is of the type of the others."""
+    """The type in which values meet; "" if all are null. A text that is written out is of the type of the others.
+
+    So is a whole number from 0 on that is written out beside unsigned ones.
+    """
     types = {type for term, type in values if type and not _is_text(term)}
+    if UNSIGNED in types and all(from_zero(term) for term, type in values if type == NUMBER):
+        types.discard(NUMBER)
     if not types:
         return SYMBOL if any(type for _, type in values) else ""
     families = {family_of(type) for type in types}
@@ -286,6 +305,11 @@ def _is_text(term: ast.Term | None) -> bool:
     return isinstance(term, ast.Constant) and isinstance(term.value, str)
 
 
+def from_zero(term: ast.Term | None) -> bool:
+    """Whether a term of a whole number is a constant that an unsigned column holds, too."""
+    return isinstance(term, ast.Constant) and term.value >= 0
+
+
 def alike(given: str, target: str) -> bool:
     """Whether codes of one type are codes of the other, null aside; a decimal may have digits that are too many."""
     given, target = without_null(given), without_null(target)
@@ -308,10 +332,11 @@ def compared(op: str, left: Known, right: Known, node: exp.Expr, source: SqlText
         found = _with_constant(op, left, given, type)
         if found is not None:
             return found
-    type = common([(left.term, left.type), (right.term, right.type)], node, source)
-    numbers = [side.term.value for side in (left, right) if isinstance(side.term, ast.Constant) and side.type != SYMBOL]
-    if family_of(type) == DECIMAL and len(numbers) == 2:
+    exact = (side.term for side in (left, right) if family_of(side.type) in (NUMBER, UNSIGNED, DECIMAL))
+    numbers = [term.value for term in exact if isinstance(term, ast.Constant)]
+    if len(numbers) == 2:
         return _holds(op, *numbers)  # whatever their digits
+    type = common([(left.term, left.type), (right.term, right.type)], node, source)
     one, two = (cast(side.term, side.type, type, node, source) for side in (left, right))
     if isinstance(one, ast.Constant) and isinstance(two, ast.Constant):
         return _holds(op, one.value, two.value)

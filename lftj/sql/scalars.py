@@ -44,6 +44,7 @@ from lftj.sql.conversions import (
     common,
     compared,
     exact_type,
+    from_zero,
     has_cast,
     shown,
     with_room,
@@ -367,7 +368,12 @@ def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Exp
 
 
 def _as_number(of: Translator, side: Known, other: Known, node: exp.Expr) -> Known:
-    """A text that is written out as a value of the type on the other side, of a decimal with all digits of its own."""
+    """A text that is written out as a value of the type on the other side, of a decimal with all digits of its own.
+
+    So is a whole number beside an unsigned one.
+    """
+    if side.type == NUMBER and other.type == UNSIGNED and from_zero(side.term):
+        return Known(side.literals, of.cast(side, UNSIGNED, node), UNSIGNED)
     if side.type != SYMBOL or not isinstance(side.term, ast.Constant) or family_of(other.type) not in NUMBERS:
         return side
     type = other.type
@@ -386,6 +392,13 @@ def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.E
 def _negative(of: Translator, node: exp.Expr) -> list[Case]:
     def result(values: Sequence[Known]) -> tuple[ast.Term, str]:
         (known,) = values
+        if known.type == UNSIGNED and isinstance(known.term, ast.Constant):
+            raise of.scope.source.error(
+                f"`-{known.term.value}` does not fit into 64 bits",
+                node,
+                why="a number is from -(2^63 - 1) to 2^63 - 1",
+                remedy="write it as a double, with `e0` behind it",
+            )
         if family_of(known.type) not in (NUMBER, DECIMAL, FLOAT, DURATION):
             raise of.scope.source.unsupported(f"`-` of {shown(known.type)}", node, "cast it to bigint")
         if known.type == NUMBER:

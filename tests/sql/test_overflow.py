@@ -277,3 +277,67 @@ def test_a_text_is_not_repeated_beyond_memory() -> None:
     with pytest.raises(lftj.errors.EvaluationError, match="it would have 2,000,000,000 characters"):
         db.sql("insert into t values ('de', 1000000000)")
     assert len(db["v"]) == len(db["t"]) == 3
+
+
+UNSIGNED = (
+    "create table t (id int primary key, u ubigint, i bigint)",
+    f"insert into t values (1, 0, 3), (2, 5, -5), (3, {MOST}, {MOST}), (4, {2**63}, 0), (5, {2**64 - 2}, 7)",
+    "insert into t values (6, null, 1)",
+)
+
+
+@pytest.mark.parametrize("constant", [0, 5, MOST, 2**63, 2**64 - 2])
+def test_whole_constants_from_zero_are_unsigned_beside_unsigned_numbers(constant: int) -> None:
+    """They were bigints, so that `coalesce(u, 0)` and `case ... then u else 0 end` were refused."""
+    both = Both(*UNSIGNED)
+    for text in (
+        *(f"u {op} {constant}" for op in ("=", "<>", "<", ">=", "is distinct from")),
+        *(f"u in ({constant}, 7)", f"u not in ({constant})", f"u between {constant} and 9", f"{constant} in (u, 3)"),
+        *(f"coalesce(u, {constant})", f"nullif(u, {constant})", f"greatest(u, {constant})", f"least({constant}, u)"),
+        *(f"case when id > 2 then u else {constant} end", f"case u when {constant} then {constant} else u end"),
+        *(f"if(i > 0, {constant}, u)", f"u % {constant or 1}", f"u // {constant or 1}", f"{constant} < {2**63 + 1}"),
+        *(f"(u, 1) in (({constant}, 1))", f"coalesce(null, 3, u, {constant})"),
+    ):
+        ours, theirs = both.answers(f"select id, {text} as x from t where u is not null")
+        assert ours is not None, text
+        assert ours == theirs, text
+    for query in (
+        f"select u from t union select {constant}",
+        f"select {constant} as x union all select u from t",
+        f"select {constant} as x except select u from t where id > 1",
+        f"select id, x from t join (values ({constant}), (7), ({2**63})) v(x) on x = u",
+        f"select lag(u, 1, {constant}) over (order by id) as x from t",
+    ):
+        ours, theirs = both.answers(query)
+        assert ours is not None, query
+        assert ours == theirs, query
+    both.db.sql(f"create view v as select id, coalesce(u, {constant}) as x from t")
+    both.db.sql(f"update t set u = case when id = 2 then {constant} end where id in (2, 3)")
+    assert sorted(both.db["v"])[1:3] == [(2, constant), (3, constant)]
+
+
+def test_constants_below_zero_are_compared_with_unsigned_numbers_and_stored_in_no_column_of_them() -> None:
+    both = Both(*UNSIGNED)
+    for text in (
+        "u > -1",
+        "u = -1",
+        "u in (-1, 5)",
+        "u not in (-1, 5)",
+        "u between -3 and 5",
+        "nullif(u, -1)",
+        "-1 < u",
+    ):
+        ours, theirs = both.answers(f"select id, {text} as x from t")
+        assert ours is not None, text
+        assert ours == theirs, text
+    assert list(both.db.sql(f"select -1 < {2**63} as a, {2**63} <= -1 as b")) == [(True, False)]
+    for statement, what in {
+        "update t set u = -1": "`-1` is no ubigint",
+        "insert into t select 9, -1, 2": "`-1` is no ubigint",
+        f"select cast({2**63} as bigint) as x from t": f"`{2**63}` is no bigint",
+        f"select id from t where i > -{2**63}": f"`-{2**63}` does not fit into 64 bits",
+        "select coalesce(u, -1) as x from t": "has values of type bigint and of type ubigint",
+    }.items():
+        with pytest.raises(lftj.ProgramError, match=what) as raised:
+            both.db.sql(statement)
+        assert "^" in str(raised.value)
