@@ -273,7 +273,7 @@ class AggregateHeads:
             if case.term is None:
                 found.always &= not self.grouping.choices(written.filter, [case.literals])
                 continue
-            for choice in self.grouping.choices(written.filter, [case.literals]):
+            for choice in self.grouping.choices(written.filter, [case.literals], of=case.term):
                 term = choice.branch.term(case.term)
                 if written.op == "sum" and isinstance(term, ast.Constant) and term.value == 0:
                     found.zeros.append(choice)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.functors import COMPARISONS, IS_NULL, NEGATED, NULL_TESTS, OR_NULL
-from lftj.language.visitors import nodes, parts
+from lftj.language.functors import COMPARISONS, FUNCTORS, IS_NULL, NEGATED, NULL_TESTS, OR_NULL
+from lftj.language.visitors import Node, nodes, parts
 from lftj.sql.scope import Case, Conjunction, SqlScope
 
 # More alternatives than this are refused: each becomes a rule.
@@ -105,6 +105,14 @@ def computed_with(literal: ast.Literal) -> set[str]:
     if isinstance(literal, ast.Comparison):
         return set() if literal.op in NULL_TESTS else {node.name for node in _strict((literal.left, literal.right))}
     return set()  # of an atom: null matches null where `or_null` says so
+
+
+def may_have_no_value(node: Node) -> bool:
+    """Whether a term may have no value, or a test of texts."""
+    if isinstance(node, ast.Functor):
+        return node.name not in FUNCTORS or bool(FUNCTORS[node.name].partial)
+    tests = isinstance(node, ast.Comparison) and node.op not in (*COMPARISONS, *NULL_TESTS)
+    return tests and not isinstance(node.left, ast.Constant)  # type: ignore[union-attr]
 
 
 def _strict(terms: Iterable[Any]) -> Iterator[ast.Variable]:

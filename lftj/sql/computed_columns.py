@@ -18,10 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lftj.language import ast
-from lftj.language.functors import COMPARISONS, FUNCTORS, NULL_TESTS
 from lftj.language.visitors import Node, lets_null_match, nodes, open_variables
 from lftj.sql.branches import Branch, QueryBody, RowAtom
-from lftj.sql.cases import FEW
+from lftj.sql.cases import FEW, may_have_no_value
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import QueryScope, null_of
 from lftj.sql.scope import Case, Conjunction
@@ -68,15 +67,7 @@ def column_of(scope: QueryScope, cases: list[Case]) -> list[Case]:
 
 def _total(parts: Iterable[Node]) -> bool:
     """Whether all terms have a value, whatever the row."""
-    return not any(map(_may_have_no_value, nodes(parts)))
-
-
-def _may_have_no_value(node: Node) -> bool:
-    """Whether a term may have no value, or a test of texts."""
-    if isinstance(node, ast.Functor):
-        return node.name not in FUNCTORS or bool(FUNCTORS[node.name].partial)
-    tests = isinstance(node, ast.Comparison) and node.op not in (*COMPARISONS, *NULL_TESTS)
-    return tests and not isinstance(node.left, ast.Constant)  # type: ignore[union-attr]
+    return not any(map(may_have_no_value, nodes(parts)))
 
 
 def _conditions(scope: QueryScope, values: Sequence[Sequence[Case]], beside: Iterable[Node], *, whole: bool) -> None:

@@ -22,9 +22,9 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
-from lftj.language.visitors import nodes
+from lftj.language.visitors import Node, nodes
 from lftj.sql.branches import Branch, QueryBody, RowAtom, Way, may_be_null, variables
-from lftj.sql.cases import FEW, is_null, null_case, split
+from lftj.sql.cases import FEW, is_null, may_have_no_value, null_case, split
 from lftj.sql.catalogue import unlike
 from lftj.sql.heads import or_null
 from lftj.sql.places import standing_for
@@ -137,6 +137,8 @@ class QueryScope:
         self.placeholders: dict[str, list[Case]] = {}
         self.subqueries: dict[str, Any] = {}
         self._named: dict[ast.Term, ast.Variable] = {}
+        # The heads with the values of parameters that the query around asks for.
+        self._asked: dict[tuple[QueryParameter, ...], str] = {}
         # The names that the select gives to expressions, which only `group by`, `order by` and `qualify` know.
         self.aliases: frozenset[str] = frozenset()
 
@@ -151,7 +153,7 @@ class QueryScope:
         made.queries, made.heads, made.body = queries, queries.heads, self.body.copy()
         made.around = None if self.around is None else self.around.apart(queries)
         made.parameters, made.placeholders = dict(self.parameters), dict(self.placeholders)
-        made.subqueries, made._named = {}, dict(self._named)
+        made.subqueries, made._named, made._asked = {}, dict(self._named), {}
         return made
 
     # Columns
@@ -305,8 +307,12 @@ class QueryScope:
         """The branch with a domain for the parameters that it uses, or `terms` do, and that nothing in it binds.
 
         Those that it binds are in the domain too, where they are one column there: a row inside then meets the rows
-        outside that it can belong to, and not the values of all of them.
+        outside that it can belong to, and not the values of all of them. What may have no value, as a cast of a text,
+        is computed for values only that the query around asks for.
         """
+        terms = list(terms)
+        if any(map(_may_fail, nodes((*branch.literals, *terms)))) and self._has_domain:
+            return self.asked_for([(branch, ())])[0][0]
         used = set().union(*(variables(term) for term in terms), *(_named(literal) for literal in branch.literals))
         free = {p.variable.name for p in self.parameters.values() if p.variable.name in used} - branch.bound()
         if not free:
@@ -330,12 +336,19 @@ class QueryScope:
 
         As they are, while a head is not whole yet that the query around may read.
         """
-        parameters = tuple(self.parameters.values())
-        if not parameters or self.heads.recursive:
+        if not self._has_domain:
             return list(made)
         assert self.around is not None
-        name = self.around.domain(parameters, asked=True)
+        parameters = tuple(self.parameters.values())
+        if parameters not in self._asked:
+            self._asked[parameters] = self.around.domain(parameters, asked=True)
+        name = self._asked[parameters]
         return [(self._among(branch, name, parameters), way) for branch, way in made]
+
+    @property
+    def _has_domain(self) -> bool:
+        """Whether there are values of parameters that the query around asks for, and these can be known."""
+        return bool(self.parameters) and not self.heads.recursive
 
     def domain(self, parameters: Sequence[QueryParameter], *, asked: bool = False) -> str:
         """The name of a head with the values that parameters of a subquery have in the rows of this query.
@@ -433,6 +446,15 @@ def case_of(variable: ast.Variable, column: OutputColumn, literals: Conjunction 
 def null_of(case: Case) -> ast.Constant:
     """Null, of the type of a case."""
     return ast.Constant(None, case.type)
+
+
+def _may_fail(node: Node) -> bool:
+    """Whether a term may have no value, or a test, for another reason than that a number is too large."""
+    return may_have_no_value(node) and not (isinstance(node, ast.Functor) and node.name in _ARITHMETIC)
+
+
+# Most subqueries compute with these, and few leave 64 bits: their heads need not follow the query around for it.
+_ARITHMETIC = frozenset({"+", "-", "*", "checked_add", "checked_mul"})
 
 
 def _named(literal: ast.Literal) -> set[str]:

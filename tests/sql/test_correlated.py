@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import lftj
+from lftj.errors import EvaluationError
 from tests.conftest import IN_CI
+from tests.duckdb_databases import duckdb_database
 from tests.sql.against_duckdb import Pair
 
 CONDITIONS = [
@@ -72,3 +74,52 @@ def test_a_cast_within_is_made_for_no_row_that_a_choice_outside_leaves_out(some:
     assert list(db["v"]) == [(3,) if some == "exists" else (1,)]
     db.sql("insert into t values (4, 'y'), (5, '22'); delete from t where id = 3")
     assert list(db["v"]) == [(5,) if some == "exists" else (1,)]
+
+
+ASKED = {
+    "max": "select id, (select max(cast(s.v as bigint)) from s where s.k = t.a) as x from t",
+    "sum of quotients": "select id, (select sum(10 // s.n) from s where s.k = t.a) as x from t",
+    "count distinct": "select id, (select count(distinct cast(s.v as bigint)) from s where s.k = t.a) as x from t",
+    "a condition": "select id, (select count(*) from s where s.k = t.a and cast(s.v as bigint) > 3) as x from t",
+    "first": "select id, (select cast(s.v as bigint) from s where s.k = t.a order by s.n limit 1) as x from t",
+    "over an aggregate": "select id, (select cast(max(s.v) as bigint) from s where s.k = t.a) as x from t",
+    "from": "select id, (select max(x) from (select cast(s.v as bigint) as x from s where s.k = t.a) q) as x from t",
+    "within": "select id, (select max((select sum(10 // r.n) from s r where r.k = s.k)) from s where s.k = t.a) as x "
+    "from t",
+    "exists": "select id from t where exists (select * from s where s.k = t.a and cast(s.v as bigint) > 3)",
+    "not in": "select id from t where id not in (select cast(s.v as bigint) from s where s.k = t.a)",
+    "all": "select id from t where id < all (select 10 // s.n from s where s.k = t.a)",
+    "lateral": "select id, x from t, lateral (select max(cast(s.v as bigint)) as x from s where s.k = t.a) q",
+    "left join": "select t.id, s.v from t left join s on s.k = t.a and cast(s.v as bigint) > 3",
+    "right join": "select t.id, s.v from s right join t on 10 // s.n > 2 and s.k = t.a",
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_may_have_no_value_is_computed_for_values_only_that_the_query_around_has(name: str) -> None:
+    """The cast was made of all rows of `s`, that of a key as well that no row of `t` has."""
+    db, duck = lftj.Database(), duckdb_database()
+    for statement in (
+        "create table t (id int primary key, a int)",
+        "create table s (k int, v text, n int)",
+        "insert into t values (1, 1), (2, 2), (3, 4), (4, null), (5, 1)",
+        "insert into s values (1, '4', 1), (1, '2', 3), (2, '7', 2), (null, '5', 5)",
+    ):
+        db.sql(statement)
+        duck.execute(statement)
+    db.sql("insert into s values (3, 'no', 0)")  # DuckDB computes of this row, too, and raises
+    db.sql(f"create view v as {ASKED[name]}")
+
+    def check() -> None:
+        expected = sorted(duck.execute(ASKED[name]).fetchall(), key=repr)
+        assert sorted(map(tuple, db.sql("select * from v")), key=repr) == expected
+        assert sorted(map(tuple, db.sql(ASKED[name])), key=repr) == expected
+
+    check()
+    for change in ("update t set a = 2 where id = 5", "delete from s where v = '2'", "insert into t values (6, 2)"):
+        db.sql(change)
+        duck.execute(change)
+        check()
+    with pytest.raises(EvaluationError):
+        db.sql("update t set a = 3 where id = 1")
+    check()
