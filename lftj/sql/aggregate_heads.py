@@ -273,7 +273,7 @@ class AggregateHeads:
             if case.term is None:
                 found.always &= not self.grouping.choices(written.filter, [case.literals])
                 continue
-            for choice in self.grouping.choices(written.filter, [case.literals], of=case.term):
+            for choice in self.grouping.choices(written.filter, [case.literals], of=[case.term]):
                 term = choice.branch.term(case.term)
                 if written.op == "sum" and isinstance(term, ast.Constant) and term.value == 0:
                     found.zeros.append(choice)
@@ -292,7 +292,9 @@ class AggregateHeads:
         for case, compared in product(written.cases, written.by):
             if case.term is None or compared.term is None:
                 continue
-            for choice in self.grouping.choices(written.filter, [case.literals], [compared.literals]):
+            for choice in self.grouping.choices(
+                written.filter, [case.literals], [compared.literals], of=[case.term, compared.term]
+            ):
                 term, by = choice.branch.term(case.term), choice.branch.term(compared.term)
                 known = [
                     not_null(part)

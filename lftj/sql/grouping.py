@@ -158,7 +158,7 @@ class Grouping:
         name = self.aggregates.rows_of_groups() or self.heads.sure(self.heads.name("groups"), self.columns, copies=True)
         return [ast.Atom(name, (*key, ast.Wildcard()))]
 
-    def choices(self, *more: Sequence[Conjunction], of: ast.Term | None = None) -> list[KeyedBranch]:
+    def choices(self, *more: Sequence[Conjunction], of: Sequence[ast.Term] = ()) -> list[KeyedBranch]:
         """The rows by their groups: branches of the body with more conditions, and the terms of the key in each.
 
         `of`: what is computed in them.
@@ -168,8 +168,8 @@ class Grouping:
         for branch, chosen in self.rows.body.choices(self.heads.nullable, self._keys, *more):
             outside = tuple(branch.term(variable) for variable in own)
             terms = tuple(null_of(case) if case.term is None else branch.term(case.term) for case in chosen)
-            made = terms if of is None else (*terms, branch.term(of))
-            found.append(KeyedBranch(self.rows.closed(branch, (*outside, *made)), outside, terms))
+            asked = (*outside, *terms, *map(branch.term, of))
+            found.append(KeyedBranch(self.rows.closed(branch, asked), outside, terms))
         return found
 
     def _grouped_by(self, select: exp.Select, columns: Columns) -> list[exp.Expr]:

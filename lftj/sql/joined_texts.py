@@ -85,7 +85,8 @@ def joined_texts(
     for case, *chosen in product(cases, *([part for one in by.cases for part in split(one)] for by in orders)):
         if case.term is None:
             continue
-        for choice in grouping.choices(conditions, *([one.literals] for one in (case, *chosen))):
+        terms = [one.term for one in (case, *chosen) if one.term is not None]
+        for choice in grouping.choices(conditions, *([one.literals] for one in (case, *chosen)), of=terms):
             branch = choice.branch
             text = branch.term(case.term)
             branch = branch.with_literals(not_null(text)) if case.nullable else branch

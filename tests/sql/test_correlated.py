@@ -79,6 +79,8 @@ def test_a_cast_within_is_made_for_no_row_that_a_choice_outside_leaves_out(some:
 ASKED = {
     "max": "select id, (select max(cast(s.v as bigint)) from s where s.k = t.a) as x from t",
     "sum of quotients": "select id, (select sum(10 // s.n) from s where s.k = t.a) as x from t",
+    "extreme": "select id, (select arg_max(9 // s.n, cast(s.v as bigint)) from s where s.k = t.a) as x from t",
+    "texts": "select id, (select string_agg(s.v, ',' order by 10 // s.n, s.v) from s where s.k = t.a) as x from t",
     "count distinct": "select id, (select count(distinct cast(s.v as bigint)) from s where s.k = t.a) as x from t",
     "a condition": "select id, (select count(*) from s where s.k = t.a and cast(s.v as bigint) > 3) as x from t",
     "first": "select id, (select cast(s.v as bigint) from s where s.k = t.a order by s.n limit 1) as x from t",
