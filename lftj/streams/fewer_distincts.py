@@ -171,12 +171,13 @@ class Facts:
         self.bounded = self._largest(self._is_bounded)
 
     def _largest(self, holds: Callable[[Node, Known], bool]) -> Known:
-        """What holds of every node if it may be assumed of all others."""
-        known: Known = dict.fromkeys((node.number for node in self.graph.nodes), True)
+        """What holds of every node that outputs depend on if it may be assumed of all others."""
+        order = self.graph.order()
+        known: Known = dict.fromkeys((node.number for node in order), True)
         done = False
         while not done:
             done = True
-            for node in self.graph.nodes:
+            for node in order:
                 if known[node.number] and not holds(node, known):
                     known[node.number] = done = False
         return known

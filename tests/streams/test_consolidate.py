@@ -192,3 +192,20 @@ def test_all_that_leaves_a_nested_circuit_takes_as_many_calls_for_each() -> None
     """What is known of the streams within was found anew for each that leaves."""
     few, many = (calls_of(partial(consolidated, recursion(n)._graph)) for n in (5, 20))
     assert many <= 5 * few
+
+
+def loops(length: int) -> Graph:
+    circuit = streams.Circuit()
+    s = circuit.input("i0", a=int, b=int)
+    for i in range(length):
+        back = circuit.placeholder(f"back {i}", a=int, b=int)
+        circuit.connect(back, s + back.delay())
+        s = back
+    circuit.output("o0", s.distinct())
+    return circuit._graph
+
+
+def test_a_chain_of_loops_takes_as_many_calls_for_each() -> None:
+    """What was known of one was found anew for all with each that comes before it: a loop is made before what it is."""
+    few, many = (calls_of(partial(consolidated, loops(n))) for n in (10, 40))
+    assert many <= 5 * few
