@@ -122,6 +122,15 @@ def test_any_formula_is_read_as_it_was_written(formula):
     assert parsed(text(program)) == program
 
 
+def test_any_name_is_read_as_it_was_written():
+    """One in quotes of SQL may hold a line end, too."""
+    for name in ("a\nb", "\n", "a`b", "``\r\n`", " ", "// a", "1"):
+        schema = Schema(name, (Column(name, "number"),))
+        named = Var(name, "number")
+        program = compiled({"q": ((), Mul((Rel(name, (named,)), Val(named))))}, {name: schema})
+        assert parsed(text(program)) == program
+
+
 def test_times_of_a_zone_are_read_as_they_were_written():
     """The type of such a column was a syntax error, and a constant was what the clocks show, taken for UTC."""
     zoned = 'timestamp("Europe/Berlin")'
