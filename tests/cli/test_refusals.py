@@ -140,7 +140,7 @@ USAGE = {
     ("run", "."): ".: error: this is a folder, not a program\n"
     "  why: a program is one file of rules\n"
     "  do: name a program in it, such as `tri.dl`\n",
-    ("run", "a\0b"): "a\0b: error: the program cannot be read\n  why: embedded null byte\n  do: check the name\n",
+    ("run", "a\0b"): "a\\x00b: error: the program cannot be read\n  why: embedded null byte\n  do: check the name\n",
     ("explain", "tri.dl", "trj"): (
         "lftj: error: there is no relation `trj`\n  why: no rule or declaration names it\n  do: did you mean `tri`?\n"
     ),
