@@ -41,7 +41,7 @@ class TextOrder:
 
 
 def written_order(node: exp.Expr, distinct: bool, source: SqlText) -> tuple[str, list[exp.Ordered]]:
-    """The separator of a `string_agg`, and what it is ordered by."""
+    """The separator of a `string_agg`, and what it is ordered by. Raises `ProgramError` for what is not supported."""
     separator = node.args.get("separator")
     if separator is not None and not (isinstance(separator, exp.Literal) and separator.is_string):
         name = f"`{source.call(node)}` with a separator that is no text"
@@ -77,7 +77,11 @@ def joined_texts(
     *,
     distinct: bool,
 ) -> str:
-    """The name of a head with the joined texts of each group; "" if there never is one."""
+    """The name of a head with the columns of the groups and the joined texts of each; "" if there never is one.
+
+    `cases`: of the text · `conditions`: alternatives of the `filter`, of which one holds · `distinct`: each different
+    text comes once; else each row's does, as often as there are copies of it.
+    """
     heads = grouping.heads
     parts = heads.name("texts")
     columns = dict.fromkeys(variable for row in grouping.rows.body.atoms for variable in row.variables)

@@ -7,6 +7,7 @@ import datetime as dt
 import pytest
 
 import lftj
+from tests.duckdb_databases import duckdb_database
 from tests.sql.against_duckdb import Pair
 
 SELECTS = [
@@ -322,6 +323,40 @@ def test_arg_max_takes_the_least_of_several_values() -> None:
         tx.erase("may", [("ann", 1, 2)])
     assert (set(tx.delta["v"].inserted), set(tx.delta["v"].erased)) == ({(0, 2)}, {(0, 1)})
     assert set(db["w"]) == {("bob",)}
+
+
+def test_arg_max_of_the_group_of_null_takes_no_row_with_the_extreme_of_another() -> None:
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, g int, x text, y int)")
+    db.sql("insert into t values (1, 2, 'a', 1), (2, 3, 'b', 5), (3, 1, 'z', 1), (4, null, 'c', 4)")
+    query = "select case when g > 1 then null else g end as k, arg_max(x, y) as m from t group by 1"
+    db.sql(f"create view v as {query}")
+    assert set(db["v"]) == set(db.sql(query)) == {(None, "b"), (1, "z")}
+    db.sql("delete from t where id = 2")
+    assert set(db["v"]) == {(None, "c"), (1, "z")}
+
+
+@pytest.mark.parametrize(
+    ("order", "joined"),
+    [
+        ("y", "b,c,a,n"),
+        ("y nulls first", "n,b,c,a"),
+        ("y desc", "a,c,b,n"),
+        ("y desc nulls first", "n,a,c,b"),
+        ("-y nulls first", "n,a,c,b"),
+        ("y > 1 desc, x", "a,c,b,n"),
+    ],
+)
+def test_texts_are_joined_with_null_at_the_end_that_is_asked_for(order: str, joined: str) -> None:
+    db, duck = lftj.Database(), duckdb_database()
+    query = f"select string_agg(x, ',' order by {order}) as s from t"
+    for statement in (
+        "create table t (x text, y int)",
+        "insert into t values ('a', 3), ('n', null), ('b', 1), ('c', 2)",
+    ):
+        db.sql(statement)
+        duck.execute(statement)
+    assert list(db.sql(query)) == duck.execute(query).fetchall() == [(joined,)]
 
 
 def test_texts_are_joined_in_an_order_of_their_own() -> None:
