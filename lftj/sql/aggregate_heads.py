@@ -151,7 +151,7 @@ class AggregateHeads:
             raise source.unsupported(
                 f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
                 inner,
-                "use sum, count, avg, min, max, arg_max or arg_min",
+                "use sum, count, avg, min, max, arg_max, arg_min or string_agg",
             )
         taken = inner.this
         if op == "cat" and isinstance(taken, exp.Order):
