@@ -78,7 +78,7 @@ class InternalRelations:
         while True:
             number += 1
             name = f"{INTERNAL}{head}.{number}"
-            if not any(f"{name}{suffix}" in self._known for suffix in ("", ALL, GROUPS, ROWS)):
+            if not any(f"{name}{suffix}" in self._known for suffix in ("", ALL, MET, GROUPS, ROWS)):
                 self._numbers[head] = number
                 return name
 

@@ -187,3 +187,18 @@ def test_the_sum_of_nothing_is_0_of_its_type(type: str, zero: Any, one: Any, mai
         assert list(db["each"]) == [(1, sums[0]), (2, sums[1])]
         assert list(db["all"]) == [(sums[0],)]
         assert list(db["twice"]) == [(1, sums[0] + sums[0]), (2, sums[1])]
+
+
+def test_conditions_on_texts_that_rules_share_stay_what_they_are() -> None:
+    """New rules took the name of a relation that another rule still read, and added to it: 2 of 1 row were counted."""
+    db = lftj.Database(""".decl r(g:number, v:number, t:symbol)
+        .decl s(g:number)
+        low[g] = count : { r(g, _, t), s(g), strlen(t) > 1 }.
+        high[g] = count : { r(g, _, t), s(g), strlen(t) > 1 }.""")
+    db.load("r", [(1, 5, "a"), (1, 7, "ab")])
+    db.load("s", [(1,)])
+    assert list(db["high"]) == [(1, 1)]
+    with db.transaction() as tx:
+        tx.remove_rules("low")
+    db.rules("low[g] = count : { r(g, _, t), s(g), strlen(t) > 0 }.")
+    assert (list(db["low"]), list(db["high"])) == ([(1, 2)], [(1, 1)])
