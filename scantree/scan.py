@@ -10,7 +10,8 @@ entry, and over the root's entries a scan-tree (layout.py), so that a run of row
 
 Only the first and the last row page are read row by row and only the first and the last directory page entry by entry;
 everything between costs at most 2 log2(directory pages) nodes. With the page sizes as constants that is O(log n), and
-an update repairs the path from the changed pages to the root, which it writes anew in any case.
+an update repairs the path from the changed pages to the root, which it writes anew in any case. The other way round,
+the row at which a count or a sum of the rows before it passes a number is found by one descent (`seek_fold`).
 
 SUM is exact. The sum of one page may leave int64 although the sum of the whole run does not, so a partial sum takes two
 columns, high * 2^32 + low with 0 <= low < 2^32, which suffices for 2^32 rows; only a result beyond int64 is refused.
@@ -29,8 +30,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from scantree._jit import kernel
-from scantree.cursor import unpack
+from scantree.cursor import pack, unpack
 from scantree.layout import DIRS, HEADER, ROOM, dir_count, dir_of
 
 NONE, COUNT, SUM, MIN, MAX = 0, 1, 2, 3, 4
@@ -255,3 +258,45 @@ def fold_range(mem, root, shape, lo, hi, looked):
     if a < -(1 << 31) or a >= 1 << 31:
         return 0, OVERFLOW
     return (a << 32) + low, DONE
+
+
+@kernel
+def seek_fold(mem, root, shape, high, low, looked):
+    """Position of the first row with which the fold of all rows so far exceeds (`high`, `low`), of which there is one.
+
+    A pair as of `fold_run`, and so is `looked`. The scan is a COUNT, or a SUM of values of which none is negative.
+    """
+    room, fan, node = mem[root + ROOM], 1 << shape.dir_bits, 1
+    a, a_low = np.int64(0), np.int64(0)
+    while node < room:
+        node = node << 1
+        b, b_low = mem[node_address(shape, root, room, 0, node)], np.int64(0)
+        if shape.folds > 1:
+            b_low = mem[node_address(shape, root, room, 1, node)]
+        b, b_low = combine(shape.monoid, a, a_low, b, b_low)
+        looked[ENTRIES] += 1
+        if b < high or (b == high and b_low <= low):
+            a, a_low, node = b, b_low, node + 1
+    d, s = node - room, 0
+    directory = dir_of(mem, root, d)
+    base = directory + (2 + shape.keys) * fan
+    while True:
+        b, b_low = mem[base + s], np.int64(0)
+        if shape.folds > 1:
+            b_low = mem[base + fan + s]
+        b, b_low = combine(shape.monoid, a, a_low, b, b_low)
+        looked[ENTRIES] += 1
+        if b > high or (b == high and b_low > low):
+            break
+        a, a_low, s = b, b_low, s + 1
+    p, values = 0, mem[directory + s] + (shape.column << shape.page_bits)
+    if shape.monoid == COUNT:
+        p = high - a
+    else:
+        while True:
+            a, a_low = combine(SUM, a, a_low, mem[values + p] >> 32, mem[values + p] & LOW)
+            looked[LOOKED_ROWS] += 1
+            if a > high or (a == high and a_low > low):
+                break
+            p += 1
+    return pack(shape, d, s, p)

@@ -107,7 +107,8 @@ def _type(analysis: Analysis, name: Occurrence) -> str:
 def aggregate_text(name: str) -> str:
     """What is known of an aggregate."""
     spec = AGGREGATES[name]
-    return f"{_code(f'y = {name} x : {{ ... }}' if spec.operand else f'y = {name} : {{ ... }}')}\n\n{spec.doc}"
+    part = "(0.5)" if spec.by_counts else ""
+    return f"{_code(f'y = {name}{part} x : {{ ... }}' if spec.operand else f'y = {name} : {{ ... }}')}\n\n{spec.doc}"
 
 
 def functor_text(name: str) -> str:

@@ -5,7 +5,7 @@ Its evaluation enumerates every binding of all variables (`Body.every`), as rows
 (factorised.py), or computes with columns (by_columns.py). There are two kinds (`AggregateSpec.by_rows`):
 
     count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
-    min, max, cat      read the rows of the one relation below, whatever changed there (group_scan.py)
+    min, max, cat, ..  read the rows of the one relation below, whatever changed there (group_scan.py)
 
 A group may have no result (a sum out of the range of its type). Then it has no row; undefined_groups.py says when that
 is an error.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.accumulators import Folding, Sums, added_up, sums_by_number
-from lftj.evaluate.group_scan import ROW_FOLDS, Extreme, folded_rows, ranked
+from lftj.evaluate.group_scan import Extreme, folded_rows, ranked, row_fold
 from lftj.evaluate.term_columns import TermColumns
 from lftj.join import exactsum
 from lftj.join.dense_groups import NumberedGroups
@@ -47,7 +47,7 @@ class FoldedTerm(NamedTuple):
     @property
     def extreme(self) -> Extreme | None:
         """Which value of a group it keeps; None if it adds all of them up."""
-        fold = ROW_FOLDS.get(self.folding.op)
+        fold = row_fold(self.folding.op)
         return fold if isinstance(fold, Extreme) else None
 
 

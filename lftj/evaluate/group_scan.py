@@ -1,4 +1,4 @@
-"""min, max and cat: read from the rows of the one relation below, for the groups that a change touches.
+"""min, max, cat and quantiles: read from the rows of the one relation below, for the groups that a change touches.
 
 The body is one atom over a relation R, and what it folds is a column of R. Nothing is kept for it but a key order of R
 that begins with the group's columns, so that the rows of a group are one run. Whatever changed, even if the least value
@@ -6,12 +6,15 @@ was erased, the result of a touched group is read again:
 
     least, greatest number, unsigned, float     the first, the last row of the run in the order (group, value, ...)
     the same, at several levels of detail       one order and one scan for all of them (below)
-    least, greatest symbol                      the rows of the run: the order of texts is not that of their codes
+    quantile                                    by a scan that sums up counts: one descent to the row of a rank
+    least, greatest symbol, its quantiles       the rows of the run: the order of texts is not that of their codes
     cat                                         the rows of the run
 
 `max v : { r(x, _, v) }` per x and `max v : { r(x, y, v) }` per (x, y) share the order (x, y, v) and a scan of v: the
 coarse groups fold their run, the finest ones take its last row. Groups that do not contain one another have orders of
 their own.
+
+Below a quantile the rows are values, each with the number of bindings that have it: (group..., value, number).
 
 `cat` is the concatenation of the values, without anything between, in the order of the other columns of R as declared,
 each in the order of its values (symbols by text), and then of the value itself. So it does not depend on the history.
@@ -31,8 +34,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.errors import EvaluationError
+from lftj.evaluate.quantiles import Quantile
 from lftj.join.dense_groups import NumberedGroups, dense_extremes
-from lftj.join.groups import Runs
+from lftj.join.groups import Runs, counts_by_group, places_of_ranks
+from lftj.language.aggregate_specs import part_of, parted
 from lftj.language.clause import Clause, Var
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
@@ -40,6 +46,7 @@ from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
 from scantree.consolidate import runs_of
 from scantree.scan import Monoid
+from scantree.sort import sorting
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
@@ -65,12 +72,22 @@ class InOrder(NamedTuple):
     join: Callable[[list[str]], str]
 
 
+RowFold = Extreme | InOrder | Quantile
+
 # The kernels of the aggregates by rows.
-ROW_FOLDS: dict[str, Extreme | InOrder] = {
+ROW_FOLDS: dict[str, RowFold] = {
     "min": Extreme(Monoid.MIN, np.minimum, last=False),
     "max": Extreme(Monoid.MAX, np.maximum, last=True),
     "cat": InOrder("".join),
+    "quantile_disc": Quantile(between=False),
+    "quantile_cont": Quantile(between=True),
 }
+
+
+def row_fold(op: str) -> RowFold | None:
+    """The kernel of the aggregate `op`; None if it is no aggregate by rows."""
+    fold = ROW_FOLDS.get(parted(op)[0])
+    return fold._replace(part=part_of(op)) if isinstance(fold, Quantile) else fold
 
 
 class GroupScan(NamedTuple):
@@ -78,7 +95,7 @@ class GroupScan(NamedTuple):
 
     `relation`: R · `groups`: the columns of R that the head's group columns hold · `operand`: the folded column ·
     `order`: the key order, the group's columns first · `scan`: what its version folds (None: it is a plain one) ·
-    `by`: "ends", "scan" or "rows".
+    `by`: "ends", "scan", "ranks" or "rows".
     """
 
     relation: str
@@ -92,7 +109,7 @@ class GroupScan(NamedTuple):
     @property
     def last(self) -> bool:
         """Whether it is the last value of a group that is taken, and not the first."""
-        fold = ROW_FOLDS[self.op]
+        fold = row_fold(self.op)
         return isinstance(fold, Extreme) and fold.last
 
     @property
@@ -105,7 +122,7 @@ class GroupScan(NamedTuple):
         return (
             relation.order(self.order)
             if self.scan is None
-            else relation.scan_version(self.order, self.scan, self.operand)
+            else relation.scan_version(self.order, self.scan, self.order[-1] if self.by == "ranks" else self.operand)
         )
 
     def describe(self, relation: StoredRelation) -> str:
@@ -114,6 +131,8 @@ class GroupScan(NamedTuple):
         order = f"{self.relation}[{', '.join(names[c] for c in self.order)}]"
         if self.by == "rows":
             return f"reads the rows of a touched group in {order}"
+        if self.by == "ranks":
+            return f"finds the row of a rank in a touched group by the scan of {names[self.order[-1]]} in {order}"
         if self.by == "scan":
             return f"folds the rows of a touched group by the scan of {names[self.operand]} in {order}"
         return f"takes the {'last' if self.last else 'first'} row of a touched group in {order}"
@@ -124,16 +143,20 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
     groups, operand = _columns(clause)
     assert clause.aggregate is not None
     op, own = clause.aggregate.op, frozenset(groups)
-    fold = ROW_FOLDS[op]
+    fold = row_fold(op)
+    assert fold is not None
     if isinstance(fold, InOrder) or in_dictionary(relation.types[operand]):
         built = (order for order in sorted(relation.orders) if frozenset(order[: len(own)]) == own)
         order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
         return GroupScan(relation.name, op, groups, operand, order, None, "rows")
+    if isinstance(fold, Quantile):
+        order = (*sorted(own), operand, relation.arity - 1)
+        return GroupScan(relation.name, op, groups, operand, order, Monoid.SUM, "ranks")
     # The operators that each set of group columns is folded by, with this operand.
     wanted: dict[frozenset[int], dict[str, Monoid]] = {}
     for other in others:
         aggregate = other.aggregate
-        other_fold = None if aggregate is None else ROW_FOLDS.get(aggregate.op)
+        other_fold = None if aggregate is None else row_fold(aggregate.op)
         if aggregate is not None and isinstance(other_fold, Extreme) and other.atoms[0].predicate == relation.name:
             columns, folded = _columns(other)
             if folded == operand:
@@ -201,7 +224,10 @@ def followed(
         declared[list(scan.order)] = read
         after = folded(scan, relation, declared, symbols)
     else:
-        if scan.by == "scan":
+        if scan.by == "ranks":
+            values, taken = _quantiles(scan, runs, relation.types[scan.operand])
+            steps += taken
+        elif scan.by == "scan":
             values, taken = runs.folds()
             steps += taken
         else:
@@ -210,19 +236,45 @@ def followed(
     return change_of_rows(len(as_head) + 1, [before.rows()], [after]), steps
 
 
+def _quantiles(scan: GroupScan, runs: Runs, operand: str) -> tuple[Ints, int]:
+    """(the quantile of each run, 0 of an empty one, and the steps)."""
+    fold, column = row_fold(scan.op), scan.order.index(scan.operand)
+    assert isinstance(fold, Quantile)
+    numbers, steps = runs.folds()
+    _check_numbers(numbers[runs.there])
+    lower, upper, rest = fold.ranks(np.maximum(numbers, 1))
+    values, taken = runs.ranked(column, lower)
+    above, more = runs.ranked(column, upper) if rest.any() else (values, 0)
+    return fold.results(values, above, rest, operand), steps + taken + more
+
+
+def _check_numbers(numbers: Ints) -> None:
+    """Refuse groups of more bindings than can be counted; `numbers` are 0 there."""
+    if not numbers.all():
+        raise EvaluationError(
+            "a group has more than 2^63 values",
+            why="a quantile counts the values of a group in a word; nothing was changed",
+            remedy="scale the counts down",
+        )
+
+
 def folded_content(scan: GroupScan, relation: StoredRelation, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups of a relation."""
-    if isinstance(ROW_FOLDS[scan.op], InOrder):
+    fold = row_fold(scan.op)
+    if isinstance(fold, InOrder):
         return folded(scan, relation, relation.content.columns(), symbols)
-    rows = relation.content.some_columns((*scan.groups, scan.operand))
+    counts = (relation.arity - 1,) if isinstance(fold, Quantile) else ()
+    rows = relation.content.some_columns((*scan.groups, scan.operand, *counts))
     return folded_rows(scan.op, rows, len(scan.groups), relation.types[scan.operand], symbols)
 
 
 def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
-    groups = np.ascontiguousarray(rows[list(scan.groups)])
+    groups, fold = np.ascontiguousarray(rows[list(scan.groups)]), row_fold(scan.op)
     operand = rows[scan.operand]
-    if isinstance(ROW_FOLDS[scan.op], InOrder):
+    if isinstance(fold, Quantile):
+        operand = np.vstack([operand, rows[-1]])
+    if isinstance(fold, InOrder):
         rest = [c for c in range(relation.arity) if c not in (*scan.groups, scan.operand)]
         keys = [ranked(rows[c], symbols) if in_dictionary(relation.types[c]) else rows[c] for c in rest]
         order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
@@ -233,9 +285,11 @@ def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: Symbo
 def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups in `rows` (group of k columns, operand of `type`).
 
-    What is folded in order comes in order, group by group.
+    What is folded in order comes in order, group by group. Values of quantiles have their counts behind them.
     """
-    groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], ROW_FOLDS[op]
+    groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], row_fold(op)
+    if isinstance(fold, Quantile):
+        return _quantiles_of_rows(fold, rows, k, type, symbols)
     if isinstance(fold, Extreme):
         if in_dictionary(type):
             ranks = ranked(operand, symbols)
@@ -256,7 +310,24 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
         joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
+    assert fold is not None
     return np.vstack([distinct, fold.best.reduceat(operand, starts)])
+
+
+def _quantiles_of_rows(fold: Quantile, rows: Ints, k: int, type: str, symbols: SymbolTable) -> Ints:
+    """The rows (group..., quantile) of all groups in `rows` (group of k columns, value of `type`, count)."""
+    if rows.shape[1] == 0:
+        return np.ascontiguousarray(rows[: k + 1])
+    keys = np.vstack([rows[:k], ranked(rows[k], symbols) if in_dictionary(type) else rows[k]])
+    order, _ = sorting(keys)
+    rows = np.take(rows, order, axis=1)
+    starts = np.flatnonzero(np.append(True, (rows[:k, 1:] != rows[:k, :-1]).any(axis=0)))
+    counts = np.ascontiguousarray(rows[k + 1])
+    numbers = counts_by_group(starts, counts)
+    _check_numbers(numbers)
+    lower, upper, rest = fold.ranks(numbers)
+    below, above = (rows[k, places_of_ranks(starts, counts, ranks)] for ranks in (lower, upper))
+    return np.vstack([rows[:k, starts], fold.results(below, above, rest, type)])
 
 
 def ranked(codes: Ints, symbols: SymbolTable) -> Ints:

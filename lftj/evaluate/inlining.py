@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lftj.evaluate.group_scan import ROW_FOLDS, Extreme
+from lftj.evaluate.group_scan import Extreme, row_fold
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Var, names_of, replaced
 
 
@@ -46,7 +46,7 @@ def inlined(clause: Clause, derived: Clause) -> Clause | None:
 def is_extreme(clause: Clause) -> bool:
     """Whether the clause keeps the least or the greatest value of each group."""
     aggregate = clause.aggregate
-    return aggregate is not None and not clause.acyclic and isinstance(ROW_FOLDS.get(aggregate.op), Extreme)
+    return aggregate is not None and not clause.acyclic and isinstance(row_fold(aggregate.op), Extreme)
 
 
 def _of_its_body(clause: Clause, derived: Clause) -> Clause | None:

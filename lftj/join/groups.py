@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scantree._jit import kernel
 from scantree.cursor import copy_range, count_range, seek_lub, seek_past, unpack
 from scantree.layout import DIRS, dir_count, dir_of
-from scantree.scan import fold_range
+from scantree.scan import COUNT, LOW, combine, fold_range, fold_run, seek_fold
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
@@ -65,12 +65,60 @@ def read_ends(mem, root, shape, lo, hi, column, last, values):
 
 @kernel
 def fold_runs(mem, root, shape, lo, hi, looked, values):
-    """`values` int64[m]: the folds of the runs from `lo` to `hi` int64[m], by the version's scan, which is no sum.
+    """`values` int64[m]: the folds of the runs from `lo` to `hi` int64[m], by the version's scan; 0 of a sum too large.
 
     `looked` int64[2]: as in `fold_range`.
     """
     for j in range(len(lo)):
         values[j], _ = fold_range(mem, root, shape, lo[j], hi[j], looked)
+
+
+@kernel
+def read_ranked(mem, root, shape, lo, hi, ranks, column, looked, values):
+    """`values` int64[m]: what `column` holds in the row of each run that has rank `ranks` int64[m] among its rows.
+
+    Ranks begin at 0. By a scan that is a SUM a row has as many of them as what it adds. `lo`, `hi` int64[m]: the runs;
+    nothing is written for an empty one. `looked` as for `fold_run`.
+    """
+    for j in range(len(lo)):
+        if lo[j] >= hi[j]:
+            continue
+        high, low = fold_run(mem, root, shape, np.int64(0), lo[j], looked)
+        if shape.monoid == COUNT:
+            high += ranks[j]
+        else:
+            high, low = combine(shape.monoid, high, low, ranks[j] >> 32, ranks[j] & LOW)
+        d, s, p = unpack(shape, seek_fold(mem, root, shape, high, low, looked))
+        values[j] = mem[mem[dir_of(mem, root, d) + s] + (column << shape.page_bits) + p]
+
+
+@kernel
+def add_up_counts(starts, counts, numbers):
+    """`numbers` int64[m]: the sums of `counts` int64[n], at least 1 each, by group; 0 of one beyond 64 bits."""
+    # Groups begin at `starts` int64[m], one behind the other.
+    for j in range(len(starts)):
+        end, total = starts[j + 1] if j + 1 < len(starts) else len(counts), np.int64(0)
+        for i in range(starts[j], end):
+            total += counts[i]
+            if total < 0:
+                total = np.int64(0)
+                break
+        numbers[j] = total
+
+
+@kernel
+def rows_of_ranks(starts, counts, ranks, at):
+    """`at` int64[m]: which rows have `ranks` int64[m] in the groups that begin at `starts` int64[m].
+
+    `counts` int64[n]: how many ranks each row has, at least one; each group has a row of its rank.
+    """
+    for j in range(len(starts)):
+        i = starts[j]
+        left = ranks[j] - counts[i]
+        while left >= 0:
+            i += 1
+            left -= counts[i]
+        at[j] = i
 
 
 @kernel
@@ -90,6 +138,20 @@ def copy_runs(mem, root, shape, lo, hi, ends, out):
     for j in range(len(lo)):
         copy_range(mem, root, shape, lo[j], hi[j], out[:, begin : ends[j]])
         begin = ends[j]
+
+
+def counts_by_group(starts: Ints, counts: Ints) -> Ints:
+    """The sums of the counts of each group: as for `add_up_counts`, int64[m]."""
+    numbers = np.empty(len(starts), np.int64)
+    add_up_counts(starts, counts, numbers)
+    return numbers
+
+
+def places_of_ranks(starts: Ints, counts: Ints, ranks: Ints) -> Ints:
+    """Where the rows of `ranks` are: as for `rows_of_ranks`, int64[m]."""
+    at = np.empty(len(starts), np.int64)
+    rows_of_ranks(starts, counts, ranks, at)
+    return at
 
 
 class Runs(NamedTuple):
@@ -125,6 +187,13 @@ class Runs(NamedTuple):
         values, looked = np.empty(len(self.lo), np.int64), np.zeros(2, np.int64)
         space, shape = self.version.store.arena.space, self.version.store.shape
         fold_runs(space.mem, self.version.root, shape, self.lo, self.hi, looked, values)
+        return values, int(looked.sum())
+
+    def ranked(self, column: int, ranks: Ints) -> tuple[Ints, int]:
+        """(what a column holds in the row of each run with rank `ranks` int64[m], as for `read_ranked`; the steps)."""
+        values, looked = np.zeros(len(self.lo), np.int64), np.zeros(2, np.int64)
+        space, shape = self.version.store.arena.space, self.version.store.shape
+        read_ranked(space.mem, self.version.root, shape, self.lo, self.hi, ranks, column, looked, values)
         return values, int(looked.sum())
 
     def rows(self) -> Ints:

@@ -31,7 +31,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import product
 
-from lftj.language.aggregate_specs import sum_of_nothing
+from lftj.language.aggregate_specs import by_counts, sum_of_nothing
 from lftj.language.clause import (
     Aggregate,
     Apply,
@@ -136,6 +136,11 @@ class _Component:
     def split(self) -> list[Clause]:
         """All clauses, those of the component split."""
         own = {name: rows for name, rows in self._heads.items() if name in self._members}
+        for clause in (c for rows in own.values() for c in rows):
+            if clause.aggregate is not None and by_counts(clause.aggregate.op):
+                feature = f"`{clause.aggregate.op}` in recursion"
+                self._findings.unsupported(feature, clause.span, remedy="take it of values outside of the recursion")
+                return list(self._clauses)
         aggregates = [self._alternatives(c) for rows in own.values() for c in rows if c.aggregate is not None]
         heads = [c for name, rows in own.items() for c in rows if not is_part(name)]
         made = {id(c): self._in_two(c, self._variants(c)) for alternatives in aggregates for c in alternatives}

@@ -9,15 +9,19 @@ documentation and the choice between the two ways of evaluation. A new aggregate
                          bindings and, where there is an operand, their exact sum
     by rows              `ROW_FOLDS` of `lftj/evaluate/group_scan.py`: the result of a group, from its rows
 
-An aggregate folds the distinct bindings of all variables in its braces, wildcards included.
+An aggregate folds the distinct bindings of all variables in its braces, wildcards included. A quantile has a parameter,
+which is part of its name wherever one is meant: `quantile_disc(0.95)`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 
-from lftj.language.types import ADDED, ANY, DURATION, FLOAT, NUMBER, SYMBOL, widest
+from lftj.language.types import ADDED, ANY, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, widest
 from lftj.values.type_table import family_of
 
 
@@ -29,8 +33,9 @@ class AggregateSpec:
     it takes no operand · `result`: the type of its result; empty: the operand's, as it also is of those that it `keeps`
     · `empty`: the value of a group without a binding; None: such a group has no row · `by_rows`: it reads the rows of a
     touched group, in one atom of distinct variables; else accumulators follow the bindings that come and go, of any
-    conjunction · `repeats`: whether it matters how often a value comes · `extreme`: the word for what it keeps under a
-    key in recursion; empty: it is refused there.
+    conjunction · `by_counts`: it has a parameter, and those rows are values, each with the number of the bindings that
+    have it · `repeats`: whether it matters how often a value comes · `extreme`: the word for what it keeps under a key
+    in recursion; empty: it is refused there.
 
     A result is exact, or its group has none: an integer sum that its type does not hold, a float sum of inf and -inf
     (`lftj/evaluate/undefined_groups.py` says when that is an error).
@@ -42,6 +47,7 @@ class AggregateSpec:
     result: str = ""
     empty: int | None = None
     by_rows: bool = False
+    by_counts: bool = False
     repeats: bool = True
     extreme: str = ""
     keeps: frozenset[str] = frozenset()
@@ -86,9 +92,62 @@ _TABLE = (
         SYMBOL,
         by_rows=True,
     ),
+    AggregateSpec(
+        "quantile_disc",
+        "The least value such that the part p of the bindings, from 0 to 1, have it or a lesser one; no value of "
+        "nothing. Symbols compare by text.",
+        by_rows=True,
+        by_counts=True,
+    ),
+    AggregateSpec(
+        "quantile_cont",
+        "What lies at p, from 0 to 1, on the way from the least value to the greatest, one step a binding, as a float "
+        "(of timestamps and durations one of these), rounded once; no value of nothing. With 0.5 it is the median.",
+        ADDED | {TIMESTAMP},
+        FLOAT,
+        by_rows=True,
+        by_counts=True,
+        keeps=frozenset({DURATION, TIMESTAMP}),
+    ),
 )
 
-AGGREGATES = {spec.name: spec for spec in _TABLE}
+# `quantile_disc(0.5) counted(v, n)`: the binding counts n times.
+COUNTED = "counted"
+# Of a part p, so many digits at most, so that p times a number of bindings is an integer of 64 bits over a power of 10.
+PART_DIGITS = 9
+_PART = re.compile(rf"(?:0|1|0?\.\d{{1,{PART_DIGITS}}}|1\.0{{1,{PART_DIGITS}}})")
+
+
+class _AggregateTable(dict[str, AggregateSpec]):
+    """Specs by name, with or without a parameter."""
+
+    def __missing__(self, op: str) -> AggregateSpec:
+        word, parameter = parted(op)
+        if not parameter:
+            raise KeyError(op)
+        return self[word]
+
+    def __contains__(self, op: object) -> bool:
+        return isinstance(op, str) and super().__contains__(parted(op)[0])
+
+
+def parted(op: str) -> tuple[str, str]:
+    """(the word of an aggregate, its parameter; "" without one)."""
+    word, _, parameter = op.partition("(")
+    return word, parameter.removesuffix(")")
+
+
+def with_part(word: str, part: str) -> str:
+    """The aggregate `word` with the parameter `part`, in one form; "" if it is no part from 0 to 1 of few digits."""
+    return f"{word}({Decimal(part).normalize():f})" if _PART.fullmatch(part) else ""
+
+
+def part_of(op: str) -> Fraction:
+    """The parameter of a quantile."""
+    return Fraction(parted(op)[1])
+
+
+AGGREGATES = _AggregateTable((spec.name, spec) for spec in _TABLE)
 
 
 def sum_of_nothing(type_: str) -> int | timedelta:
@@ -99,6 +158,11 @@ def sum_of_nothing(type_: str) -> int | timedelta:
 def by_rows(op: str) -> bool:
     """Whether the aggregate `op` reads the rows of one atom; also of ops that no rule can write (path counts)."""
     return op in AGGREGATES and AGGREGATES[op].by_rows
+
+
+def by_counts(op: str) -> bool:
+    """Whether the aggregate `op` reads values with the numbers of their bindings."""
+    return op in AGGREGATES and AGGREGATES[op].by_counts
 
 
 def accumulated(op: str) -> bool:

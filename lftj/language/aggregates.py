@@ -22,6 +22,13 @@ its type does not hold has no row either, and is an error where the rule asks fo
 (lftj/evaluate/undefined_groups.py). What is said twice then, as by `e(x, _), n = count : { e(x, _) }`, redundant.py
 takes away.
 
+A quantile is one of how many bindings have each value, so that it follows any braces, and a value that comes often is
+one row. With `counted(v, n)` for its operand a binding counts n times, or not at all if n is less than 1:
+
+    m[k] = quantile_disc(0.5) v : { e(k, v) }.
+      ->   @m.1.counts(k, v, count)  :- e(k, v).
+           @m.1(k, quantile_disc)    :- @m.1.counts(k, v, n).     v of the rank that is asked for, n counted
+
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
 binding is; of `min` and `max`, to which repeats do not matter, only the variables that they share are kept, and no
@@ -36,10 +43,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, parted
 from lftj.language.counted_atoms import counted_atoms, makes_texts
 from lftj.language.functors import OR_NULL
-from lftj.language.internal_relations import ALL, GROUPS, MET, WITH_ZERO, Fold, InternalRule, Renaming
+from lftj.language.internal_relations import ALL, COUNTS, GROUPS, MET, WITH_ZERO, Fold, InternalRule, Renaming
+from lftj.language.names import is_counted
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.text_selections import TextSelection, text_selections
@@ -48,7 +56,7 @@ from lftj.language.visitors import Node, all_names, lets_null_match, nodes, open
 from lftj.values.type_table import is_nullable
 
 if TYPE_CHECKING:
-    from lftj.language.desugar import Desugaring, Scope
+    from lftj.language.desugar import Desugaring, Scope, Supply
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,21 +217,72 @@ class AggregateRelations:
 
     def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _AggregateRelation:
         """Derive the relation of an aggregate over a group."""
-        whole, op, name = self.whole, aggregate.op, self.whole.name()
-        operand = () if aggregate.operand is None else (aggregate.operand,)
+        whole, name, supplied = self.whole, self.whole.name(), list[bool]()
         self._enter(name, aggregate, variables, functional=True)
-        supplied: list[bool] = []
         supply = whole.supply(name, scope.placed(variables), supplied)
-        terms = (*variables, *operand)
+        if AGGREGATES[aggregate.op].by_counts:
+            self._of_counts(aggregate, name, variables, scope, supply)
+        else:
+            self._derive(aggregate, aggregate.op, name, variables, (), scope, supply)
+        return _AggregateRelation(name, bool(supplied))
+
+    def _of_counts(
+        self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope, supply: Supply
+    ) -> None:
+        """Derive how many bindings have each value of a group, and what an aggregate makes of that."""
+        whole, span, counts = self.whole, aggregate.span, f"{name}{COUNTS}"
+        assert aggregate.operand is not None
+        value, number = aggregate.operand, None
+        body = list(aggregate.body)
+        if isinstance(value, ast.Functor) and is_counted(value):
+            value, number = value.args
+            body.append(ast.Comparison(">", number, ast.Constant(0, NUMBER, span), span))
+        counting = replace(aggregate, operand=number, body=tuple(body))
+        op = "count" if number is None else "sum"
+        counts = self._derive(counting, op, counts, variables, (value,), scope, supply)
+        keys = (*variables, whole.variable(value))
+        read = ast.Atom(counts, (*keys, whole.variable(aggregate)), span)
+        fold = Fold(aggregate.op, len(variables))
+        whole.made.append(InternalRule(whole.rule, ast.Atom(name, keys, span), Conjunction((read,)), fold))
+
+    def _derive(
+        self,
+        aggregate: ast.Aggregate,
+        op: str,
+        name: str,
+        variables: tuple[ast.Variable, ...],
+        value: tuple[ast.Term, ...],
+        scope: Scope,
+        supply: Supply,
+    ) -> str:
+        """Derive what `op` makes of the bindings of each group; the name of the relation.
+
+        With a `value`, for each of its values in a group: `name`, or an equal relation that is there.
+        """
+        whole = self.whole
+        operand = () if aggregate.operand is None else (aggregate.operand,)
+        terms = (*variables, *value, *operand)
         groups = frozenset(v.name for v in variables)
         done = [
             whole.conjunction(terms, body, supply, groups=groups, wildcards=True)
             for body in whole.alternatives(aggregate.body, terms, braces=True) or ()
         ]
         if whole.failed or not self._ground(aggregate, done):
-            return _AggregateRelation(name, bool(supplied))
+            return name
+        keys = variables
+        if value:
+            (last,) = value
+            if not isinstance(last, ast.Variable) or last in variables:
+                last = whole.variable(last)
+                done = [_with_named(last, len(variables), *one) for one in done]
+            keys = (*variables, last)
         head, body = done[0]
-        groups_count = len(variables)
+        if value:
+            renaming = Renaming([key.name for key in keys])
+            same = (COUNTS, len(keys), renaming.conjunction(body), *map(renaming.term, operand))
+            if len(done) == 1 and (there := whole.parts.shared.setdefault(same, name)) != name:
+                return there
+            self._enter(name, aggregate, keys, functional=True)
         one_atom = (
             len(done) == 1
             and len(body.atoms) == 1
@@ -236,16 +295,17 @@ class AggregateRelations:
             counted = counted_atoms(done)
             folded = bool(body.atoms) and not (counted and makes_texts((*head, *body)))
             if len(done) == 1 and not folded and (apart := text_selections(head, body, counted, whole.parts.derived)):
-                body, folded = self._selected(aggregate, name, *apart), True
+                body, folded = self._selected(aggregate, name.removesuffix(COUNTS), *apart), True
         if len(done) > 1 or not folded:
             # A column of two alternatives would admit null for one of them; a group that is asked for is not null, nor
             # is what is folded.
             marked = {v.name for v in open_variables(_marks(scope.body, variables))}
-            known = groups - scope.keys - marked | self._nullable(operand, done) if len(done) > 1 else frozenset[str]()
-            body, head = self._all(aggregate, name, done, variables, counted, known)
-        fold = Fold(op, groups_count)
+            kept = (*keys[len(variables) :], *operand)
+            known = groups - scope.keys - marked | self._nullable(kept, done) if len(done) > 1 else frozenset[str]()
+            body, head = self._all(aggregate, name.removesuffix(COUNTS), done, keys, counted, known)
+        fold = Fold(op, len(keys))
         whole.made.append(InternalRule(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
-        return _AggregateRelation(name, bool(supplied))
+        return name
 
     def _nullable(
         self, operand: Sequence[ast.Term], done: Sequence[tuple[tuple[ast.Term, ...], Conjunction]]
@@ -266,7 +326,9 @@ class AggregateRelations:
     ) -> None:
         op = aggregate.op
         words = [*[f"a group of `{op}`"] * len(variables), f"the result of `{op}`"]
-        columns = [*(v.name for v in variables), op]
+        columns = [*(v.name for v in variables), parted(op)[0]]
+        if name.endswith(COUNTS):
+            words[-2], columns[-1] = f"a value of `{op}`", "count"
         self.whole.parts.relation(name, columns, words, aggregate.span, functional=functional)
 
     def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
@@ -438,6 +500,14 @@ def _marks(body: Conjunction, variables: Sequence[ast.Variable]) -> tuple[ast.Co
 
 def _holds_aggregate(node: Node) -> bool:
     return any(isinstance(part, ast.Aggregate) for part in nodes((node,)))
+
+
+def _with_named(
+    variable: ast.Variable, at: int, head: tuple[ast.Term, ...], body: Conjunction
+) -> tuple[tuple[ast.Term, ...], Conjunction]:
+    """A head and a body with a variable of its own for the term number `at`."""
+    named = ast.Comparison("=", variable, head[at], head[at].span)
+    return (*head[:at], variable, *head[at + 1 :]), replace(body, compares=(*body.compares, named))
 
 
 def _distinct(atom: ast.Atom, head: Sequence[ast.Term]) -> bool:

@@ -81,7 +81,10 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`op operand : { body }`; op is one of `aggregate_specs.AGGREGATES`, which says whether it has one."""
+    """`op operand : { body }`; op is one of `aggregate_specs.AGGREGATES`, which says whether it has one.
+
+    A parameter belongs to op: "quantile_disc(0.5)".
+    """
 
     op: str
     operand: Term | None

@@ -24,7 +24,7 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, Clause
 from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
-from lftj.language.internal_relations import GROUPS
+from lftj.language.internal_relations import COUNTS, GROUPS, is_part
 from lftj.language.stratify import path
 from lftj.language.thresholds import THRESHOLDS
 from lftj.language.visitors import atoms_of
@@ -74,7 +74,7 @@ class Dependencies:
                 [(atom.name, atom.span) for atom in clause.body.atoms],
                 [(atom.name, atom.span) for atom in clause.body.negated],
                 clause.fold.op if clause.fold else "",
-                f"the aggregate `{clause.fold.op}`" if clause.fold else "",
+                _folding(clause.head.name, clause.fold.op) if clause.fold else "",
             )
         if not read:
             for head in rule.heads:
@@ -108,7 +108,12 @@ def _fold(clause: Clause) -> tuple[str, str]:
     assert clause.aggregate is not None
     op = clause.aggregate.op.removeprefix(f"{THRESHOLDS} ")
     # A circuit, path counts and what SQL has of its own are no aggregates, and are marked as folds.
-    return (op, f"the aggregate `{op}`") if op in AGGREGATES else ("", f"`{clause.text}`")
+    return (op, _folding(clause.head, op)) if op in AGGREGATES else ("", f"`{clause.text}`")
+
+
+def _folding(head: str, op: str) -> str:
+    """What folds, in words: of the counts below a quantile, which nobody wrote, the quantile."""
+    return "a quantile" if is_part(head) and head.endswith(COUNTS) else f"the aggregate `{op}`"
 
 
 def refuse_cycles(

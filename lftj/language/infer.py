@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 
 from lftj.errors import Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, COUNTED
 from lftj.language.clause import INTERNAL, owner
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, NULL_TESTS
-from lftj.language.internal_relations import Fold
+from lftj.language.internal_relations import COUNTS, Fold, is_part
 from lftj.language.names import Names
 from lftj.language.normal_form import Conjunction
 from lftj.language.signature import EACH, SAME, Signature
@@ -262,14 +262,16 @@ class Inference:
         spec = AGGREGATES[fold.op]
         if spec.result and not spec.keeps:
             self._give(result, spec.result, fold.op, clause.head)
+        counts = is_part(clause.head.name) and clause.head.name.endswith(COUNTS)  # each binding as often as it says
+        domain = frozenset({NUMBER}) if counts else spec.operand
         for arg in args[fold.groups :]:
             slot = self._term(clause, arg)
             if slot is None:
                 continue
-            if not meet(slot.root().domain, spec.operand):
-                self._misfit(slot, spec.operand, fold.op, arg)
+            if not meet(slot.root().domain, domain):
+                self._misfit(slot, domain, COUNTED if counts else fold.op, arg)
                 continue
-            narrow = Slot(spec.operand)
+            narrow = Slot(domain)
             self._merge(slot.root(), narrow, "", arg.span)
             operand = slot.root()
             folded = spec.result_of(operand.type) if operand.type is not None else ""

@@ -6,13 +6,14 @@ which the rule's constructs are met; what an aggregate needs besides its own rel
     @p.1          what an aggregate says of each group, or the rows for which a negated conjunction holds
     @p.1.all      the bindings that an aggregate folds, where they are not simply the rows of one relation, but for
                   columns that are only counted (counted_atoms.py)
+    @p.1.counts   below a quantile: how many bindings have each value of a group
     @p.1.met      what meets conditions on the texts of one atom in its braces (text_selections.py)
     @p.1.groups   the values of the variables that come from outside of the braces, or of the negation
     @p.1.with0    what the rule reads of `count` and `sum`: 0 for the groups without a binding
     @p.1.rows     the rows along which a recursive clause is evaluated key by key (acyclic.py)
 
 `@p.1.all` is shared by all braces of a program that are equal but for the names of variables, and so is `@p.1.met`; it
-is derived by the clauses of the first rule that has them.
+is derived by the clauses of the first rule that has them. So is `@p.1.counts`, if it has one alternative.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from lftj.language.names import KnownRelation, Names
 from lftj.language.normal_form import Conjunction
 
 # How their names end.
-ALL, MET, GROUPS, WITH_ZERO, ROWS = ".all", ".met", ".groups", ".with0", ".rows"
+ALL, COUNTS, MET, GROUPS, WITH_ZERO, ROWS = ".all", ".counts", ".met", ".groups", ".with0", ".rows"
 
 
 _PART = re.compile(r"\.\d+(?:\.[a-z]\w*(?:\.\d+)?)?$")
@@ -78,7 +79,7 @@ class InternalRelations:
         while True:
             number += 1
             name = f"{INTERNAL}{head}.{number}"
-            if not any(f"{name}{suffix}" in self._known for suffix in ("", ALL, MET, GROUPS, ROWS)):
+            if not any(f"{name}{suffix}" in self._known for suffix in ("", ALL, COUNTS, MET, GROUPS, ROWS)):
                 self._numbers[head] = number
                 return name
 
@@ -102,14 +103,15 @@ class Renaming:
         """The conjunction with other names."""
         return Conjunction(
             tuple(self._atom(atom) for atom in body.atoms),
-            tuple(replace(c, left=self._term(c.left), right=self._term(c.right)) for c in body.compares),
+            tuple(replace(c, left=self.term(c.left), right=self.term(c.right)) for c in body.compares),
             tuple(self._atom(atom) for atom in body.negated),
         )
 
     def _atom(self, atom: ast.Atom) -> ast.Atom:
-        return replace(atom, args=tuple(self._term(arg) for arg in atom.args))
+        return replace(atom, args=tuple(self.term(arg) for arg in atom.args))
 
-    def _term(self, term: ast.Term) -> ast.Term:
+    def term(self, term: ast.Term) -> ast.Term:
+        """The term with other names."""
         if isinstance(term, ast.Variable):
             return replace(term, name=self._names.setdefault(term.name, f"{len(self._names)}"))
-        return replace(term, args=tuple(map(self._term, term.args))) if isinstance(term, ast.Functor) else term
+        return replace(term, args=tuple(map(self.term, term.args))) if isinstance(term, ast.Functor) else term

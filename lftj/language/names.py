@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, COUNTED
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import Findings, did_you_mean, given
 from lftj.language.first_rows import FIRST
@@ -359,8 +359,9 @@ def check_uses(rule: ast.Rule, names: Names, findings: Findings) -> None:
             _check_keyed(atom, names, findings)
         else:
             _check_atom(atom, names, findings)
+    weights = {id(term.operand) for term in terms_of(rule) if isinstance(term, ast.Aggregate) and _counts(term)}
     for term in terms_of(rule):
-        if isinstance(term, ast.Functor):
+        if isinstance(term, ast.Functor) and id(term) not in weights:
             _check_functor(term, names, findings)
         elif isinstance(term, ast.Lookup):
             _check_keyed(term, names, findings)
@@ -461,8 +462,20 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
         )
 
 
+def _counts(aggregate: ast.Aggregate) -> bool:
+    """Whether the operand is a value with how often it counts."""
+    operand = aggregate.operand
+    return AGGREGATES[aggregate.op].by_counts and isinstance(operand, ast.Functor) and is_counted(operand)
+
+
+def is_counted(term: ast.Functor) -> bool:
+    """Whether a term is `counted(v, n)`."""
+    return term.name == COUNTED and len(term.args) == 2
+
+
 def _called_aggregate(op: str, args: list[str], span: Span, findings: Findings) -> None:
     operand = f" {args[0] if args else 'x'}" if AGGREGATES[op].operand else ""
+    operand = f"(0.5){operand}" if AGGREGATES[op].by_counts else operand
     findings.error(
         f"`{op}` is an aggregate, not a functor",
         span,
@@ -488,6 +501,13 @@ def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
             )
         elif term.name in AGGREGATES:
             _called_aggregate(term.name, [term_source(arg) for arg in term.args], term.span, findings)
+        elif is_counted(term):
+            findings.error(
+                f"`{COUNTED}(v, n)` is no value",
+                term.span,
+                why="it says how often a value counts, in a quantile",
+                remedy=f"write it behind the quantile, as in `quantile_disc(0.5) {term_source(term)} : {{ ... }}`",
+            )
         elif not names.open:
             callable_names = [name for name in FUNCTORS if name.isidentifier()]
             remedy = did_you_mean(term.name, callable_names, "the functors are listed by `lftj.fn`")

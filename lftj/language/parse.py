@@ -36,8 +36,8 @@ def _words(names: Iterable[str]) -> str:
 
 
 def _folding() -> str:
-    """The pattern of the words of the aggregates with an operand."""
-    return _words(name for name, spec in AGGREGATES.items() if spec.operand)
+    """The pattern of the words of the aggregates with an operand, and what stands in the parentheses behind one."""
+    return _words(name + r"(?:\s*\([^()]*\))?+" * spec.by_counts for name, spec in AGGREGATES.items() if spec.operand)
 
 
 def _aggregate() -> str:

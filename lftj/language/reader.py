@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, PART_DIGITS, parted, with_part
 from lftj.language.functors import CONSTRAINTS, UNSUPPORTED_FUNCTORS
 from lftj.language.notation import (
     BINARY_LEVEL,
@@ -232,6 +232,13 @@ class Reader:
         """`agg<<s = sum(v)>> body` as the comparison `s = sum v : { body }`."""
         result, op, operand = [*re.findall(r"[A-Za-z0-9_?]+", token), ""][1:4]
         span = self._span(token)
+        if AGGREGATES[op].by_counts:
+            raise self._refuse(
+                f"`{op}` in `agg<<...>>`",
+                token,
+                why="this form has no place for its part",
+                remedy=f"write `{result} = {op}(0.5) {operand or 'x'} : {{ ... }}`",
+            )
         if bool(AGGREGATES[op].operand) != bool(operand):
             what = f"`{op}` takes no operand" if operand else f"`{op}` takes an operand"
             raise self._refuse(
@@ -396,10 +403,24 @@ class Reader:
         return "record constructor"
 
     def _aggregate(self, node: Any) -> ast.Aggregate:
-        op, *operand, body = node.children
+        word, *operand, body = node.children
         (inner,) = body.children
+        op = self._with_part(word) if AGGREGATES[parted(word)[0].strip()].by_counts else word
         literals = self._body(inner) if _data(inner) == "disj" else tuple(self._literal(inner))
         return ast.Aggregate(str(op), self._term(operand[0]) if operand else None, literals, self._span(node))
+
+    def _with_part(self, token: Any) -> str:
+        """The name of a quantile, with its parameter."""
+        word, _, rest = token.partition("(")
+        name, part = word.strip(), rest.removesuffix(")").strip()
+        if not (op := with_part(name, part)):
+            raise self._refuse(
+                f"`{part}` is no part from 0 to 1" if part else f"`{name}` without a part",
+                token,
+                why=f"a quantile is at some part of the way, which has {PART_DIGITS} digits at most",
+                remedy=f"write `{name}(0.5)` for the middle, or `{name}(0.95)`",
+            )
+        return op
 
     def _call(self, node: Any) -> ast.Term:
         token, args = node.children

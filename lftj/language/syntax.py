@@ -221,15 +221,20 @@ def _form(text: str, begin: int, start: int) -> str:
 def _aggregate(text: str, begin: int, start: int) -> str:
     """How an aggregate is written, if the stumble is between a word and its braces."""
     if re.compile(r".*\bagg\s*<?", re.DOTALL).fullmatch(text, begin, start) and text.startswith("<", start):
-        others = ", ".join(f"`{op}`" for op in AGGREGATES if op not in ("count", "sum"))
+        others = ", ".join(
+            f"`{op}`" for op, spec in AGGREGATES.items() if op not in ("count", "sum") and not spec.by_counts
+        )
         return f"it is written `agg<<n = count()>>`, or `agg<<s = sum(x)>>`; there are also {others}"
-    for found in re.compile(r"([A-Za-z_]\w*)\b([^:{}.,=<>\n]*):\s*\{").finditer(text, begin):
+    for found in re.compile(r"([A-Za-z_]\w*)\b(?:\([\d.\s]*\))?([^:{}.,=<>\n]*):\s*\{").finditer(text, begin):
         if found.start() <= start <= found.end():
             word, operand = found[1], found[2].strip()
             if word in AGGREGATES and operand and not AGGREGATES[word].operand:
                 return f"`{word}` takes no operand: it is written `n = {word} : {{ ... }}`"
             if word in AGGREGATES and not operand:
-                return f"`{word}` takes an operand: it is written `n = {word} x : {{ ... }}`"
+                part = "(0.5)" if AGGREGATES[word].by_counts else ""
+                return f"`{word}` takes an operand: it is written `n = {word}{part} x : {{ ... }}`"
+            if word == "median":
+                return "it is written `quantile_cont(0.5) x : { ... }`"
             return did_you_mean(word, AGGREGATES, f"the aggregates are {', '.join(f'`{op}`' for op in AGGREGATES)}")
     return ""
 

@@ -21,7 +21,7 @@ from typing import NoReturn, SupportsIndex
 
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, PART_DIGITS, with_part
 from lftj.language.diagnostics import given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.notation import NAME
@@ -499,8 +499,8 @@ fn = _Functors()
 class _Aggregates:
     """The aggregates as functions of conditions: `agg.count(edge(x, ...))`, `agg.sum(v, sale(x, v), v > 0)`.
 
-    `count` takes the conditions of its braces, the others the term they fold and then the conditions. The result is a
-    term. `dir(agg)` lists them.
+    `count` takes the conditions of its braces, the others the term they fold and then the conditions, quantiles their
+    part before: `agg.quantile_disc(0.95, v, sale(x, v))`. The result is a term. `dir(agg)` lists them.
     """
 
     def __getattr__(self, name: str) -> _Aggregate:
@@ -529,9 +529,23 @@ class _Aggregate:
 
     def __call__(self, *args: object) -> Term:
         """The aggregate over the bindings of its conditions, as a term."""
-        alone = not AGGREGATES[self.name].operand
+        spec = AGGREGATES[self.name]
+        alone, op, example = not spec.operand, self.name, f"agg.{self.name}(v, sale(x, v))"
+        if alone:
+            example = f"agg.{self.name}(edge(x, ...))"
+        elif spec.by_counts:
+            example = f"agg.{self.name}(0.95, v, sale(x, v))"
+            part = args[0] if args else None
+            known = isinstance(part, numbers.Real | decimal.Decimal) and not isinstance(part, bool)
+            op = with_part(self.name, f"{decimal.Decimal(str(part)):f}") if known else ""
+            if not op:
+                fail(
+                    f"`{self.name}` without a part from 0 to 1",
+                    why=f"a quantile is at some part of the way, which has {PART_DIGITS} digits at most",
+                    remedy=f"give it first, as in `{example}`",
+                )
+            args = args[1:]
         body = args if alone else args[1:]
-        example = f"agg.{self.name}(edge(x, ...))" if alone else f"agg.{self.name}(v, sale(x, v))"
         if not conditions(body):
             fail(
                 f"`{self.name}` without a condition",
@@ -539,7 +553,7 @@ class _Aggregate:
                 remedy=f"write what it ranges over, as in `{example}`",
             )
         operand = None if alone else _term(args[0], self.name)
-        return Term(ast.Aggregate(self.name, operand, conditions(body), here()))
+        return Term(ast.Aggregate(op, operand, conditions(body), here()))
 
 
 agg = _Aggregates()

@@ -1,4 +1,4 @@
-"""Scan: of a min, max or cat, the result of every group that a change touches is read anew (group_scan.py)."""
+"""Scan: of min, max, cat and quantiles, each group that a change touches is read anew (group_scan.py)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class KeptScan(KeptContents):
 
 
 class Scan(FromContents):
-    """The strategy of min, max and cat."""
+    """The strategy of min, max, cat and quantiles."""
 
     name = "scan"
     follows = "by scans"
@@ -64,8 +64,8 @@ class Scan(FromContents):
         return None if heads.recursive or not heads.clauses else scan_of(step.evaluator, heads.clauses[0])
 
     def fits(self, step: Step, heads: Heads) -> str:
-        """It fits a head that is one min, max or cat."""
-        return "" if self._scan(step, heads) is not None else "it is no min, max or cat"
+        """It fits a head that is one min, max, cat or quantile."""
+        return "" if self._scan(step, heads) is not None else "it is no min, max, cat or quantile"
 
     def kept(self, step: Step, heads: Heads) -> KeptScan | None:
         """The scan, if the relation below changed and the head was there."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lftj.evaluate.group_scan import folded_rows
 from lftj.language.clause import Value
 from lftj.streams.by_key import starts_of
 from lftj.streams.integral import ASCENDING, NULL_FIRST, Order, arranged, ascending
@@ -156,6 +157,29 @@ class Neighbour(Ranked):
         code = room.symbols.intern_value(value, self.fill.type)
         found = np.where(there, zset.rows[self.column][inside], code)
         return ZSet(np.vstack([zset.rows, found]), zset.weights)
+
+
+@dataclass(frozen=True)
+class QuantileByKey(Ranked):
+    """The quantile `symbol` of the values of each key, each as often as the column behind it says: (key..., quantile).
+
+    The ranking is by the value, whose column is `column`.
+    """
+
+    column: int
+    symbol: str
+    first: int = 0
+
+    @property
+    def width(self) -> int:
+        """The key and the quantile."""
+        return len(self.key) + 1
+
+    def made(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
+        """The quantile of each key."""
+        rows = zset.kept(zset.weights > 0).rows[[*self.key, self.column, self.column + 1]]
+        made = folded_rows(self.symbol, rows, len(self.key), self.ranking.columns[self.column].type, room.symbols)
+        return ZSet(made, np.ones(made.shape[1], np.int64))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from lftj.language.aggregate_specs import by_counts
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, names_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.constant import Constant
@@ -19,7 +20,7 @@ from lftj.streams.graph import Graph
 from lftj.streams.integral import ascending
 from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus
-from lftj.streams.ranking import Joined, Ranking, TopK
+from lftj.streams.ranking import Joined, QuantileByKey, Ranking, TopK
 from lftj.streams.stream import Stream, type_of_either
 from lftj.streams.totals import Total, Totals
 from lftj.values.schema import Column
@@ -186,6 +187,11 @@ class ClauseStreams:
         rest = tuple(Var(name, type_) for name, type_ in self._bound().items())
         kinds = tuple(Column(f"a{i}", term.type) for i, term in enumerate((*terms, *rest)))
         rows = self.stream._made(Map(names, (), (*terms, *rest), ", ".join(map(str, terms)), lenient=True), kinds)
+        if by_counts(aggregate.op):
+            number = next(i for i, v in enumerate(rest) if v not in terms)
+            narrow = rows.select(*(kinds[i].name for i in (*range(groups + 1), groups + 1 + number)))
+            ranking = Ranking(key, ascending((groups,)), narrow._node.columns)
+            return narrow._made(ByKey(QuantileByKey(ranking, groups, aggregate.op)), columns)
         if aggregate.op == "cat":
             others = [i for i, v in enumerate(rest, groups + 1) if v not in terms]
             ranking = Ranking(key, ascending((*others, groups)), kinds)

@@ -50,7 +50,7 @@ def aggregates() -> list[str]:
         folds = "bindings" if not a.operand else "any type" if a.operand == ANY else types(a.operand)
         result = f"`{a.result}`" if a.result else "the type of its operand"
         empty = "no row" if a.empty is None else str(a.empty)
-        lines.append(f"| `{a.name}` | {folds} | {result} | {a.doc} | {empty} |")
+        lines.append(f"| `{a.name}{'(p)' * a.by_counts}` | {folds} | {result} | {a.doc} | {empty} |")
     return lines
 
 

@@ -162,6 +162,9 @@ def inner(draw: Draw, mixed: Mixed, body: Scope, most: int, depth: int = 0) -> S
     return found
 
 
+QUANTILES = ("quantile_disc(0.5)", "quantile_cont(0.3)")
+
+
 def group(draw: Draw, mixed: Mixed, body: Scope, depth: int = 1) -> str:
     """A negated conjunction, of two literals or more: one atom must not have variables of its own."""
     found = inner(draw, mixed, body, 2, depth)
@@ -179,13 +182,13 @@ def aggregate(draw: Draw, mixed: Mixed, body: Scope, depth: int = 1) -> tuple[st
     if not pick(draw, range(4)):
         found.literals.append(negated(draw, mixed, found))
     braces = f"{{ {', '.join(found.literals)} }}"
-    op = pick(draw, ("count", "count", "sum", "sum", "min", "max", "mean"))
+    op = pick(draw, ("count", "count", "sum", "sum", "min", "max", "mean", *QUANTILES))
     own = {v: k for v, k in found.bound.items() if v not in body.bound} or found.bound
-    usable = sorted({k for k in own.values() if op in ("min", "max") or k != "symbol"})
+    usable = sorted({k for k in own.values() if op in ("min", "max") or "disc" in op or k != "symbol"})
     if op == "count" or not usable:
         return f"count : {braces}", "number"
     kind = pick(draw, usable)
-    return f"{op} {folded(draw, own, kind)} : {braces}", "float" if op == "mean" else kind
+    return f"{op} {folded(draw, own, kind)} : {braces}", "float" if op == "mean" or "cont" in op else kind
 
 
 def folded(draw: Draw, own: dict[str, str], kind: str) -> str:
@@ -306,13 +309,16 @@ def add_folding(draw: Draw, mixed: Mixed, name: str) -> None:
         keys = [v for v in extra.bound if pick(draw, (True, False))][:2]
         own = {v: k for v, k in extra.bound.items() if v not in keys}
         kind = pick(draw, sorted(set(own.values())) or ["number"])
-        ops = ["count", "min", "max", *(("sum", "mean") if kind != "symbol" else ())]
+        ops = ["count", "min", "max", QUANTILES[0], *(("sum", "mean", QUANTILES[1]) if kind != "symbol" else ())]
         # Of what one atom binds, the rest orders the bindings, and what is folded comes last.
         if kind == "symbol" and extra is body and len(own) == 1 and "_" not in literals[0]:
             ops.append("cat")
         op = pick(draw, ops) if own else "count"
         term = folded(draw, own, kind) if op != "count" else ""
-        kinds = (*(extra.bound[v] for v in keys), {"count": "number", "mean": "float"}.get(op, kind))
+        kinds = (
+            *(extra.bound[v] for v in keys),
+            {"count": "number", "mean": "float", QUANTILES[1]: "float"}.get(op, kind),
+        )
         if keys and not pick(draw, range(6)):
             at = pick(draw, range(len(keys)))
             keys[at] = programs.expression(draw, extra, kinds[at], 1)

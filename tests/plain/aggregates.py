@@ -35,7 +35,26 @@ def folded(op: str, values: Sequence[Scalar]) -> Scalar:
         return float(sum(map(Fraction, values)) / len(values)) + 0.0  # type: ignore[arg-type]
     if op == "cat":
         return "".join(map(str, values))
+    if op.startswith("quantile"):
+        return quantile(op, sorted(values))  # type: ignore[type-var]
     return min(values) if op == "min" else max(values)  # type: ignore[type-var]
+
+
+def quantile(op: str, ordered: Sequence[Scalar]) -> Scalar:
+    """A quantile of values in order: the first that so many do not exceed, or what lies between two, rounded once."""
+    word, part = op.removesuffix(")").split("(")
+    at = Fraction(part)
+    if word == "quantile_disc":
+        return next(value for i, value in enumerate(ordered, 1) if i >= at * len(ordered))
+    place = at * (len(ordered) - 1)
+    lower, upper, way = ordered[math.floor(place)], ordered[math.ceil(place)], place % 1
+    if lower == upper or not way:
+        return float(lower) + 0.0  # type: ignore[arg-type]
+    if math.isinf(float(lower)) and math.isinf(float(upper)):  # type: ignore[arg-type]
+        return float(upper if way > Fraction(1, 2) else lower)  # type: ignore[arg-type]
+    if math.isinf(float(lower)) or math.isinf(float(upper)):  # type: ignore[arg-type]
+        return float(lower) + float(upper)  # type: ignore[arg-type]
+    return float(Fraction(lower) + (Fraction(upper) - Fraction(lower)) * way) + 0.0  # type: ignore[arg-type]
 
 
 def total(values: Sequence[Scalar]) -> Scalar:

@@ -130,7 +130,7 @@ _TOKEN = re.compile(
 )
 _LEVELS = ({"lor"}, {"lxor"}, {"land"}, {"bor"}, {"bxor"}, {"band"}, {"bshl", "bshr", "bshru"}, {"+", "-"}, set("*/%"))
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-_FOLDS = ("count", "sum", "mean", "min", "max", "cat")
+_FOLDS = ("count", "sum", "mean", "min", "max", "cat", "quantile_disc", "quantile_cont")
 _BASE = ("number", "unsigned", "float", "symbol")
 _QUALIFIERS = ("btree", "brie", "inline", "input", "output", "printsize", "empty", "primary")
 NULL_TESTS = ("is_null", "or_null", "known")
@@ -433,6 +433,10 @@ class _Parser:
 
     def aggregate(self) -> Agg:
         op = self.take()
+        if op.startswith("quantile"):
+            self.take("(")
+            op += f"({self.take()})"
+            self.take(")")
         outside, self.hoisted = self.hoisted, []
         try:
             operand = None if op == "count" else self.term()
