@@ -11,8 +11,8 @@ other) · `sql_expressions` (values and conditions) with `scalars`, `sql_functio
 `conversions` (casts, where types meet), `constants`, `cases` (alternatives that exclude one another), `listed_values`
 
 Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads`,
-`joined_texts`, `grouping_sets` · `subqueries` · `set_operations` · `values`, `series` · `with_clause`,
-`recursive_query` · `windowed_select`, `written_windows`, `window_checks` (`over`) · `ordering`, `limits` ·
-`query_scope` (columns, parameters of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view`
+`joined_texts`, `written_quantiles`, `grouping_sets` · `subqueries` · `set_operations` · `values`, `series` ·
+`with_clause`, `recursive_query` · `windowed_select`, `written_windows`, `window_checks` (`over`) · `ordering`, `limits`
+· `query_scope` (columns, parameters of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view`
 (what comes of it)
 """

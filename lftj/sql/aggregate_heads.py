@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, by_counts, parted
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
@@ -38,6 +38,7 @@ from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
+from lftj.sql.written_quantiles import CONT, check_between, part_given, quantile_head, taken_as, with_part_of
 from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ _OPS: dict[type[exp.Expr], str] = {
     exp.ArgMax: "min",
     exp.ArgMin: "min",
     exp.GroupConcat: "cat",
+    exp.Median: "quantile",
+    exp.Quantile: "quantile",
+    exp.PercentileCont: "quantile",
+    exp.PercentileDisc: "quantile",
 }
 # Those that take a value of the rows with the greatest or the least of another: the least of several such values.
 _TOPS: dict[type[exp.Expr], str] = {exp.ArgMax: "max", exp.ArgMin: "min"}
@@ -151,7 +156,7 @@ class AggregateHeads:
             raise source.unsupported(
                 f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
                 inner,
-                "use sum, count, avg, min, max, arg_max, arg_min or string_agg",
+                "use sum, count, avg, min, max, arg_max, arg_min, median, quantile_cont, quantile_disc or string_agg",
             )
         taken = inner.this
         if op == "cat" and isinstance(taken, exp.Order):
@@ -171,6 +176,8 @@ class AggregateHeads:
         top = _TOPS.get(type(inner), "")
         by = self._compared(inner) if top else []
         type_ = next((case.type for case in cases if case.type), NUMBER)
+        if op == "quantile":
+            return self._quantile(inner, cases, conditions, type_, distinct=distinct)
         if op in ("sum", "mean"):
             domain = AGGREGATES[op].operand
             if family_of(type_) not in domain and type_ not in domain:
@@ -188,6 +195,21 @@ class AggregateHeads:
                 "cast it to bigint, or give the table a primary key",
             )
         return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_, top, by)
+
+    def _quantile(
+        self, node: exp.Expr, cases: list[Case], conditions: list[Conjunction], type_: str, *, distinct: bool
+    ) -> WrittenAggregate:
+        """A median, or another quantile."""
+        rows, source = self.grouping.rows, self.grouping.rows.source
+        op, taken = taken_as(node, type_)
+        if taken is not node.this:
+            cases = value(taken, rows)
+            type_ = next((case.type for case in cases if case.type), type_)
+        if op == CONT:
+            check_between(node, type_, source)
+        part = part_given(node, source)
+        op = with_part_of(op, part, [] if part is None else value(part, rows), source)
+        return WrittenAggregate(op, distinct, cases, conditions, type_)
 
     def _joined(
         self, node: exp.Expr, taken: exp.Expr, cases: list[Case], conditions: list[Conjunction], *, distinct: bool
@@ -244,13 +266,14 @@ class AggregateHeads:
     def add(self, node: exp.Expr) -> Case:
         """Make the head of an aggregate and add it to what is over the groups; the value."""
         written = self.read(node)
-        if written.op in ("min", "max", "cat") and all(case.term is None and not case.type for case in written.cases):
+        if AGGREGATES[written.op].by_rows and all(case.term is None and not case.type for case in written.cases):
             return null_case(())
         found = self._contributions(written)
         name, nullable = self._head(written, found)
         type_ = NUMBER if written.op == "count" else AGGREGATES[written.op].result_of(written.type)
-        column = OutputColumn(written.op, type_, nullable)
-        variable = self.heads.variable(written.op, nullable)
+        word = parted(written.op)[0]
+        column = OutputColumn(word, type_, nullable)
+        variable = self.heads.variable(word, nullable)
         columns = (*self.grouping.columns, column)
         rows = Rows.of(name, columns, bag=False, key=tuple(range(len(columns) - 1)))
         self.grouping.add(rows, (*self.grouping.variables, variable))
@@ -363,6 +386,8 @@ class AggregateHeads:
                 written.separator,
                 distinct=written.distinct,
             )
+        elif by_counts(written.op):
+            name = quantile_head(self.grouping, written.op, written.type, parts)
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
             name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)

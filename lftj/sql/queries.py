@@ -42,6 +42,7 @@ from lftj.sql.subqueries import by_case, predicate, scalar
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable, clauses_of, knowing
+from lftj.sql.written_quantiles import without_within_group
 from lftj.sql.written_windows import without_distinct_on
 
 
@@ -224,7 +225,7 @@ class Queries:
     def plain(self, query: exp.Expr, around: Outside | None) -> exp.Expr:
         """A query without parentheses, and without what others say: groupings by a union, first rows by windows."""
         query = without_distinct_on(without_parameters(unwrapped(query)), self.text)
-        query = with_known_aggregates(query, self.text)
+        query = with_known_aggregates(without_within_group(query, self.text), self.text)
 
         def has_column(node: exp.Column) -> bool:
             return self._has_column(query, node, around)

@@ -190,6 +190,9 @@ def aggregate(scope: Scope, depth: int = 0) -> tuple[str, str]:
     if kind in ("int", "text"):
         options += [(f"string_agg({value}, ',' order by {value})", "text")]
     options += [(f"arg_max({value}, {value})", kind)]  # of one value: DuckDB takes any of the rows with the greatest
+    options += [(f"quantile_disc({value}, {scope.pick('0', '0.3', '0.5', '1')})", kind)]
+    if kind == "int":
+        options += [(f"median({value})", "float"), (f"quantile_cont({value}, 0.25)", "float")]
     if kind in ("int", "money"):
         options += [(f"sum({value})", kind), (f"sum({value})", kind), (f"avg({value})", "float")]
     text, type_ = scope.pick(*options)

@@ -189,6 +189,22 @@ SELECTS = [
     "from t join u on t.a = u.a group by t.b",
     "select id, (select string_agg(u.b, ';' order by u.b) from u where u.a = t.a) as s from t",
     "select a, b, string_agg(coalesce(n, 7), ',' order by coalesce(n, 7)) as s from u group by rollup (a, b)",
+    # quantiles
+    "select median(a), quantile_cont(id, 0.3), quantile_disc(c, 0.7), quantile(b, 0.5), count(*) from t",
+    "select a, median(id) as m, quantile_disc(d, 0.25) as q from t group by a",
+    "select b, median(n) as m, quantile_cont(a, 1) as q, quantile_disc(n, 0) as z from u group by b "
+    "having median(a) > 1",
+    "select a, median(distinct n) as m, median(n) filter (where b = 'x') as x from u group by a",
+    "select median(case when a > 1 then n else a end) as m, "
+    "quantile_disc(case when n > 1 then n when a > 1 then 7 end, 0.4) as q from u",
+    "select a, percentile_cont(0.9) within group (order by n desc), percentile_disc(0.4) within group (order by n) "
+    "as p from u group by a",
+    "select percentile_cont(0.25) within group (order by n) filter (where a > 1) + 1 as p from u",
+    "select a, median(d) as m, median(b) as s, median(c > 1) as b from t group by a",
+    "select t.b, median(u.n) as m, quantile_cont(t.id + u.n, 0.1) as q from t join u on t.a = u.a group by t.b",
+    "select id, (select median(u.n) from u where u.a = t.a) as m from t",
+    "select a, b, median(n) as m from u group by rollup (a, b)",
+    "select median(cast(c as double)) as m, median(5) as five, median(null) as nothing from t where id > 1",
     # of the row with an extreme
     "select arg_max(b, id), arg_min(c, id), max_by(d, id), min_by(a, id), count(*) from t",
     "select a, arg_max(b, id) as m from t group by a",

@@ -123,6 +123,18 @@ PARTS = {
     "select string_agg(distinct b, ',' order by a) from t": "with `distinct` and another order",
     "select string_agg(b, ',', 'x' order by a, b) from t": "`string_agg` takes 2 arguments at most, and has 3",
     "select string_agg(b, ',' order by count(*)) from t": "`count(*)` within another aggregate",
+    "select quantile_cont(a, 1.5) from t": "`1.5` as the part of a quantile",
+    "select quantile_disc(a, 0.1234567891) from t": "`0.1234567891` as the part of a quantile",
+    "select quantile_disc(b, b) from t": "`b` as the part of a quantile",
+    "select quantile_cont(a, [0.1, 0.2]) from t": "not supported yet: `quantile_cont` with a list of parts",
+    "select quantile_cont(b, 0.5) from t": "`quantile_cont(b, 0.5)` of text",
+    "select percentile_disc(0.5) within group (order by a desc) from t": "not supported yet: `percentile_disc(0.5)` in "
+    "descending order",
+    "select percentile_cont(0.5) within group (order by a, id) from t": "not supported yet: `percentile_cont(0.5)` of "
+    "several values",
+    "select mode() within group (order by a) from t": "not supported yet: `mode()` within a group",
+    "select median(sum(a)) from t": "`sum(a)` within another aggregate",
+    "select quantile_cont(a, 0.5) over () from t": "not supported yet: `quantile_cont(a, 0.5)` over a window",
     "select arg_max(a, sum(a)) from t": "`sum(a)` within another aggregate",
     "select arg_max(a, b) over () from t": "not supported yet: `arg_max(a, b)` over a window",
     "select count_if(distinct a > 1) from t": "not supported yet: `distinct` in `count_if`",

@@ -1,0 +1,150 @@
+"""Quantiles: `median`, `quantile_cont`, `quantile_disc`, and `percentile_cont(p) within group (order by x)`.
+
+    median(x)        @v.quantile_cont1[k] = quantile_cont(0.5) x : { t(k, x, id) }
+                     with copies, of a bag: quantile_cont(0.5) counted(x, copies)
+
+Of several contributions the numbers of rows are added up first, by group and value. A median of what has no middle
+between two, such as texts, is the lesser of the two. Of dates it is a timestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES, COUNTED, PART_DIGITS, with_part
+from lftj.language.types import DATE
+from lftj.sql.conversions import shown
+from lftj.sql.places import SqlText, in_place_of, standing_for
+from lftj.sql.scope import Case
+from lftj.sql.stars import output_name
+from lftj.sql.view import OutputColumn
+from lftj.sql.whole_numbers import product_of
+from lftj.values.type_table import family_of
+
+if TYPE_CHECKING:
+    from lftj.sql.aggregate_heads import KeyedBranch
+    from lftj.sql.grouping import Grouping
+
+CONT, DISC = "quantile_cont", "quantile_disc"
+# How the standard writes them, where what is ordered by is what is taken.
+_WITHIN = (exp.PercentileCont, exp.PercentileDisc)
+
+
+def without_within_group(query: exp.Expr, text: SqlText) -> exp.Expr:
+    """The query with percentiles as functions of a value and a part; columns keep their names."""
+    if query.find(exp.WithinGroup) is None:
+        return query
+    made = query.copy()
+    for node in [*made.find_all(exp.WithinGroup)]:
+        plain = _as_function(node, text)
+        whole: exp.Expr = node.parent if isinstance(node.parent, exp.Filter) else node
+        named = whole.arg_key == "expressions" and isinstance(whole.parent, exp.Select)
+        name = output_name(whole) if named else ""
+        node.replace(plain)
+        whole = plain if whole is node else whole
+        if named:
+            whole.replace(in_place_of(whole, exp.alias_(whole.copy(), name, quoted=True)))
+    return made
+
+
+def _as_function(node: exp.WithinGroup, text: SqlText) -> exp.Expr:
+    function = node.this
+    if not isinstance(function, _WITHIN):
+        raise text.unsupported(
+            f"`{text.call(function)}` within a group", node, "use percentile_cont or percentile_disc"
+        )
+    by, *more = node.expression.expressions
+    if more:
+        raise text.unsupported(f"`{text.call(function)}` of several values", node, "order by one value")
+    part: exp.Expr = function.this.copy()
+    if by.args.get("desc"):
+        if isinstance(function, exp.PercentileDisc):
+            remedy = "order upwards, by the rest of the part"
+            raise text.unsupported(f"`{text.call(function)}` in descending order", node, remedy)
+        part = in_place_of(function.this, exp.Sub(this=exp.Literal.number(1), expression=exp.paren(part)))
+    made: exp.Expr = type(function)(this=by.this.copy(), expression=part)
+    return standing_for(node, made)
+
+
+def taken_as(node: exp.Expr, type_: str) -> tuple[str, exp.Expr]:
+    """(the aggregate without its part, what it takes) of a quantile of values of a type."""
+    taken = node.this
+    domain = AGGREGATES[CONT].operand
+    if isinstance(node, exp.Quantile | exp.PercentileDisc):
+        return DISC, taken
+    if type_ == DATE:
+        inner = taken.expressions[0] if isinstance(taken, exp.Distinct) else taken
+        cast = in_place_of(inner, exp.Cast(this=inner.copy(), to=exp.DataType.build("timestamp")))
+        return CONT, cast
+    if isinstance(node, exp.Median) and family_of(type_) not in domain:
+        return DISC, taken
+    return CONT, taken
+
+
+def check_between(node: exp.Expr, type_: str, source: SqlText) -> None:
+    """Refuse what lies between two values that have nothing between them."""
+    if family_of(type_) not in AGGREGATES[CONT].operand:
+        raise source.error(
+            f"`{source.call(node)}` of {shown(type_)}",
+            node,
+            why="only numbers, times and intervals have values between two",
+            remedy="use `quantile_disc`, which takes one of the values",
+        )
+
+
+def part_given(node: exp.Expr, source: SqlText) -> exp.Expr | None:
+    """The part that is asked for; None of a median. Raises `ProgramError` for a list of them."""
+    if isinstance(node, exp.Median):
+        return None
+    part = node.args.get("quantile" if isinstance(node, exp.Quantile) else "expression")
+    assert isinstance(part, exp.Expr)
+    if isinstance(part, exp.Array):
+        raise source.unsupported(f"`{source.word(node)}` with a list of parts", part, "write a quantile for each part")
+    return part
+
+
+def with_part_of(op: str, part: exp.Expr | None, cases: Sequence[Case], source: SqlText) -> str:
+    """The aggregate with its part, whose value has `cases`."""
+    if part is None:
+        return f"{op}(0.5)"
+    term = cases[0].term if len(cases) == 1 else None
+    value = term.value if isinstance(term, ast.Constant) else None
+    known = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    made = with_part(op, f"{Decimal(str(value)):f}") if known else ""
+    if not made:
+        raise source.error(
+            f"`{part.sql('duckdb')}` as the part of a quantile",
+            part,
+            why=f"it is a number from 0 to 1 that is written out, with {PART_DIGITS} digits at most",
+            remedy="write one, as in `quantile_cont(x, 0.95)`",
+        )
+    return made
+
+
+def quantile_head(grouping: Grouping, op: str, type_: str, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:
+    """The name of a head with the columns of the groups and a quantile of what contributes; "" if nothing does."""
+    heads = grouping.heads
+    if len(parts) < 2:
+        for choice, term in parts:
+            copies = choice.branch.copies
+            operand = ast.Functor(COUNTED, (term, product_of(copies))) if copies else term
+            return heads.folded(op, operand, choice.terms, choice.branch)
+        return ""
+    counted = [
+        heads.folded("sum", product_of(choice.branch.copies), (*choice.terms, term), choice.branch)
+        if choice.branch.copies
+        else heads.folded("count", None, (*choice.terms, term), choice.branch)
+        for choice, term in parts
+    ]
+    columns = (*grouping.columns, OutputColumn("value", type_, False))
+    counts, name = heads.added_up(counted, len(columns), columns), heads.name(op)
+    key = [heads.variable(column.name, column.nullable) for column in grouping.columns]
+    value, number = heads.variable("value", False), heads.variable("count", False)
+    operand = ast.Functor(COUNTED, (value, number))
+    heads.aggregate(name, op, operand, key, [ast.Atom(counts, (*key, value, number))])
+    return name
