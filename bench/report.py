@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import (
+    quantiles,
     report_files,
     report_jobs,
     report_plans,
@@ -303,6 +304,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "points": _without(points_table),
     "statements": _without(statements.table),
     "views": _without(views.table),
+    "quantiles": _without(quantiles.table),
     "windows": _without(windows.table),
     **{
         name: _without(make)

@@ -1,10 +1,10 @@
-"""Views of a shop: engines come to the same answers at size tiny, and a difference is found."""
+"""Views of a shop, and quantiles: engines come to the same answers at size tiny, and a difference is found."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench import views
+from bench import quantiles, views
 
 pytest.importorskip("duckdb")
 pytest.importorskip("sqlglot")
@@ -21,3 +21,13 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr(views, "insert", lambda db, rows: None)
     assert views.main(["--quick"]) == 1
     assert "engines disagree: revenue" in capsys.readouterr().err
+
+
+@pytest.mark.jit_only
+def test_quantiles_are_what_duckdb_computes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quantiles.main(["--quick"]) == 0
+    monkeypatch.setattr(quantiles, "changed", lambda db, rows, *, gone: None)
+    assert quantiles.main(["--quick"]) == 1
+    assert "engines disagree" in capsys.readouterr().err
