@@ -37,7 +37,8 @@ def _words(names: Iterable[str]) -> str:
 
 def _folding() -> str:
     """The pattern of the words of the aggregates with an operand, and what stands in the parentheses behind one."""
-    return _words(name + r"(?:\s*\([^()]*\))?+" * spec.by_counts for name, spec in AGGREGATES.items() if spec.operand)
+    names = (name + r"(?:\s*\([^()]*\))?+" * spec.by_counts for name, spec in AGGREGATES.items() if spec.operand)
+    return rf"{_words(names)}(?:(?<=\))|{_END})"
 
 
 def _aggregate() -> str:
@@ -55,7 +56,7 @@ def _aggregate() -> str:
     other = rf"(?!(?<!{name}){_words(AGGREGATES)}{end}{functor})"
     time = r"@\d+-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d)?"  # the colons in it are its own
     operand = rf'(?:\d\.\d|{time}|{other}[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
-    return rf'{words}{end}{functor}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
+    return rf'{words}{functor}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
 
 
 @cache
@@ -155,7 +156,7 @@ def scanned(text: str) -> tuple[list[Token], Tree[Token]]:
 
 def _folds(text: str) -> bool:
     """Whether a text has the word of an aggregate."""
-    return re.search(_folding() + _END, text) is not None
+    return re.search(_folding(), text) is not None
 
 
 def _tree(place: Source, start: int, end: int, rule: str) -> Tree[Token] | Diagnostic:

@@ -14,7 +14,7 @@ from lftj.language.pieces import Piece
 _NONE_BEFORE = frozenset({"_COMMA", "_SEMI", "_DOT", "_RPAR", "_RSQB", "ANGLES"})
 _NONE_AFTER = frozenset({"_LPAR", "_LSQB", "_NOT"})
 _AROUND = frozenset({"OPERATOR", "MINUS", "CMP", "_IF", "_ARROW", "_LBRACE", "_RBRACE"})
-_AFTER = frozenset({"_COMMA", "_SEMI", "_COLON", "_EQUALS"})
+_AFTER = frozenset({"_COMMA", "_SEMI", "_COLON", "_EQUALS", "AGGREGATE"})
 _BRACKETS = frozenset({"_LPAR", "_LSQB"})
 # What makes a bracket behind it one of arguments, keys, columns or options.
 _CALLED = frozenset({"NAME", "PATH", "DOTTED_CALL", "BRANCH_CALL", "USER_FUNCTOR"})

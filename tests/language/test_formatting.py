@@ -148,6 +148,7 @@ def test_blanks() -> None:
 q ( x ) :-p ( x,_,- y ),x>=-1,y=- - z,y<2*( 3 - -4 )^2,! r ( x ) ,!( r(x);s( ) ).
 f [ x ]=n:-n=count:{p ( x , _ , _)},m=sum( y ):{p(_,_,y)},k=max-y:{p(_,_,y)}.
 g[x]=bnot x band 3 :- agg<<n = count()>>p(x,_,_).
+h[x]=quantile_disc ( .5)y:{p(x,_,y)}.
 """,
         """\
 .decl p(x:number, y:symbol) -> z:float btree
@@ -158,6 +159,7 @@ g[x]=bnot x band 3 :- agg<<n = count()>>p(x,_,_).
 q(x) :- p(x, _, -y), x >= -1, y = --z, y < 2 * (3 - -4) ^ 2, !r(x), !(r(x); s()).
 f[x] = n :- n = count : { p(x, _, _) }, m = sum (y) : { p(_, _, y) }, k = max -y : { p(_, _, y) }.
 g[x] = bnot x band 3 :- agg<<n = count()>> p(x, _, _).
+h[x] = quantile_disc ( .5) y : { p(x, _, y) }.
 """,
     )
 

@@ -57,7 +57,9 @@ def _compound_terms(children: st.SearchStrategy[ast.Term]) -> st.SearchStrategy[
     literal = st.builds(ast.Atom, relation_names, some) | st.builds(ast.Comparison, st.just("<"), children, children)
     body = st.lists(literal, min_size=1, max_size=2).map(tuple)
     bodies = body | st.tuples(body, body).map(lambda two: (ast.Disjunction(two),))
-    folds = st.builds(ast.Aggregate, st.sampled_from(["sum", "min", "max", "mean", "cat"]), children, bodies)
+    folds = st.builds(
+        ast.Aggregate, st.sampled_from(["sum", "min", "max", "mean", "cat", "quantile_disc(0.25)"]), children, bodies
+    )
     counts = st.builds(ast.Aggregate, st.just("count"), st.none(), bodies)
     lookups = st.builds(ast.Lookup, relation_names, some)
     return st.one_of(_functors(children), _functors(children), lookups, folds, counts)
