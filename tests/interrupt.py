@@ -44,3 +44,29 @@ class Interrupt:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
+
+
+class InterruptedCall:
+    """KeyboardInterrupt at the `at`-th place where Python looks for signals: a function begins, or one of C has ended.
+
+    Other than `Interrupt`, it comes nowhere else; it may come in a `__del__`, where Python prints it and goes on.
+    `done`: whether there was one.
+    """
+
+    def __init__(self, at: int) -> None:
+        self.left, self.done = at, False
+
+    def __call__(self, frame: FrameType, event: str, called: object) -> None:
+        own = frame.f_code is InterruptedCall.__exit__.__code__ or called is sys.setprofile
+        if event in ("call", "c_return") and not own and not self.done:
+            self.left -= 1
+            if self.left < 0:
+                self.done = True
+                raise KeyboardInterrupt
+
+    def __enter__(self) -> InterruptedCall:
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)

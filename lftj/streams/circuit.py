@@ -225,19 +225,18 @@ class Circuit(Loops, NotPickled):
         `DataError` for bad rows, `EvaluationError` if an operator has no value; then the circuit is as it was.
         """
         with self._lock:  # notes are of the last step
-            made = self._step(inputs)
+            made = self._alone(partial(self._made_of, inputs))
             notes = [reader.note for reader in self._readers.values() if reader.note]
+        values = self._taken(made)
         for note in notes:
             warnings.warn(note, DataWarning, stacklevel=2)
-        return made
+        return values
 
-    def _step(self, inputs: Mapping[str, Any] | None) -> dict[str, WeightedRows]:
-        def step() -> dict[str, WeightedRows]:
-            values = self._published(self._made_of(inputs))
-            assert values is not None, "no other step is made meanwhile"
-            return values
-
-        return self._alone(step)
+    def _taken(self, made: Made) -> dict[str, WeightedRows]:
+        """The values of the outputs at a step, which takes effect; it is made again after one of another thread."""
+        while (values := self._published(made)) is None:
+            made = self._alone(partial(self._made, made.given))
+        return values
 
     def _alone(self, work: Callable[[], T]) -> T:
         """What `work` gives, while no other step is at work: those of other threads wait, one inside is refused."""
@@ -259,12 +258,12 @@ class Circuit(Loops, NotPickled):
 
     def _made(self, given: dict[str, ZSet]) -> Made:
         """A step, which changes nothing before it is published."""
-        graph, before = self._graph, self._states
+        graph, before, ticks = self._graph, self._states, self._ticks
         touched = self._room.arena.touched
         try:
             states = graph.start(self._room) if before is None else before
             with self._progress.step(f"stepping {self.name}"):
-                values, following = graph.tick(states, given, Tick((self._ticks,), self._room))
+                values, following = graph.tick(states, given, Tick((ticks,), self._room))
         except ArenaFullError as full:
             raise MemoryLimitError(
                 f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
@@ -278,17 +277,14 @@ class Circuit(Loops, NotPickled):
         return Made(given, before, following, outputs, self._room.arena.touched - touched)
 
     def _published(self, made: Made) -> dict[str, WeightedRows] | None:
-        """The values of the outputs at a step, which takes effect; None if another step was made, or is at work."""
-        if not self._lock.acquire(blocking=False):
+        """The values of the outputs at a step, which takes effect; None if another step was made since it was begun.
+
+        Without the lock, as its release is a call: after calls interrupts come, and the values would be lost.
+        """
+        if self._states is not made.before:
             return None
-        try:
-            if self._states is not made.before:
-                return None
-            self._states, self._ticks = made.following, self._ticks + 1
-            self.rows_touched = made.touched
-            return made.outputs
-        finally:
-            self._lock.release()
+        self._states, self._ticks, self.rows_touched = made.following, self._ticks + 1, made.touched
+        return made.outputs
 
     def value(self, name: str) -> WeightedRows:
         """All rows of an output now: the sum of its changes so far. Any thread may ask while another steps.
@@ -319,7 +315,7 @@ class Circuit(Loops, NotPickled):
         given = by_input("sources", sources).items()
         started = {name: self._batches(name, source, rows, follow) for name, source in given}
         for values in ticks(started):
-            yield self._step(values)
+            yield self._taken(self._alone(partial(self._made_of, values)))
 
     async def run_async(
         self, sources: Mapping[str, Any], *, rows: int = ROWS

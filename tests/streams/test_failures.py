@@ -23,6 +23,7 @@ from lftj.streams.operators import Input
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.injected import fails_at
+from tests.interrupt import InterruptedCall
 from tests.streams import recipes
 from tests.streams import reference as plain
 from tests.streams.recipes import TooLarge, circuit_of, given_at, some_streams
@@ -92,6 +93,33 @@ def counting() -> tuple[streams.Circuit, streams.Circuit]:
     circuit.output("all", bid)
     circuit.output("by", bid.group_by("item").aggregate(n=streams.count(), most=streams.max("price")))
     return circuit, circuit.incremental()
+
+
+@pytest.mark.jit_only
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("way", ["step", "run"])
+def test_an_interrupted_step_gives_its_values_or_is_not_made(way: str) -> None:
+    """After the last calls of a step it was made, and what it gave was lost."""
+    circuit = streams.Circuit()
+    circuit.output("sum", circuit.input("row", x=int).integrate())
+    circuit.step({"row": [(1,)]})  # what comes at a first step alone is over
+    place, count, there = 0, 1, True
+    while there:
+        made = None
+        try:
+            with InterruptedCall(place) as interrupt:
+                if way == "step":
+                    made = circuit.step({"row": [(1,)]})
+                else:
+                    for values in circuit.run({"row": [[(1,)]]}):
+                        made = values
+        except KeyboardInterrupt:
+            pass
+        if made is not None:
+            count += 1
+            assert made["sum"] == {(1,): count}, place
+        place, there = place + 1, interrupt.done
+    assert count > 1
 
 
 @pytest.mark.jit_only
