@@ -226,11 +226,11 @@ class Circuit(Loops, NotPickled):
         """
         with self._lock:  # notes are of the last step
             made = self._alone(partial(self._made_of, inputs))
-            notes = [reader.note for reader in self._readers.values() if reader.note]
-        values = self._taken(made)
-        for note in notes:
-            warnings.warn(note, DataWarning, stacklevel=2)
-        return values
+            notes = [(reader, reader.note) for reader in self._readers.values() if reader.note]
+        for reader, note in notes:
+            warnings.warn(note, DataWarning, stacklevel=2)  # which may be an error: then the step is not made
+            reader.told.add(note)
+        return self._taken(made)
 
     def _taken(self, made: Made) -> dict[str, WeightedRows]:
         """The values of the outputs at a step, which takes effect; it is made again after one of another thread."""

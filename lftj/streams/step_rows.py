@@ -28,8 +28,8 @@ from lftj.values.symbols import SymbolTable
 class StepRows:
     """Reads what steps are given for an input. `only`: the columns whose texts somebody reads.
 
-    `note`: what the last step passed over, in words; "" if nothing, or if that was told before.
-    Batches with the same columns have the same ones passed over: once these were told of, they are read quickly.
+    `note`: what the last step passed over, in words; "" if nothing, or if it is among the notes that were `told`.
+    Batches with the same columns have the same ones passed over: once these are known, they are read quickly.
     """
 
     def __init__(self, schema: Schema, symbols: SymbolTable, only: frozenset[int]) -> None:
@@ -37,8 +37,8 @@ class StepRows:
         self._names = schema.names
         self._batches = BatchReader(schema, symbols, only)
         self._weighted = replace(schema, columns=(*schema.columns, Column(WEIGHT, "number")))
-        self._told: set[str] = set()
-        self._known: set[tuple[str, ...]] = set()  # names of the columns of batches that were told of
+        self._known: dict[tuple[str, ...], str] = {(): ""}  # what was passed over, by the names of a batch's columns
+        self.told: set[str] = set()
         self.note = ""
 
     def coded(self, rows: Any) -> ZSet:
@@ -63,11 +63,14 @@ class StepRows:
         names: tuple[str, ...] = ()
         if hasattr(rows, "num_columns") and rows.num_columns > self.schema.arity:
             names = tuple(rows.schema.names)
-        codes = self._batches.read(rows) if not names or names in self._known else None
-        if codes is None:
+        codes = self._batches.read(rows) if names in self._known else None
+        if codes is not None:
+            self._note(self._known[names])
+        else:
             loaded = read(rows, self.schema, self._symbols, only=self._only, apart=False)
             self._note(loaded.note)
-            self._known.add(names)
+            if names:
+                self._known[names] = loaded.note
             codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
         return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 
@@ -78,11 +81,11 @@ class StepRows:
         return ZSet(np.stack(columns) if columns else np.empty((0, loaded.rows), np.int64), weights)
 
     def _note(self, note: str) -> None:
-        if note and note not in self._told:
-            self._told.add(note)
+        if note:
             # Loads are told to pick columns, and circuits have no way to.
             found = note.rpartition("\n  do: ")[0]
-            self.note = f"{found}\n  do: leave these columns out, or give the input columns of their names"
+            shown = f"{found}\n  do: leave these columns out, or give the input columns of their names"
+            self.note = "" if shown in self.told else shown
 
 
 def weights_of(table: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:

@@ -188,3 +188,31 @@ def test_other_columns_are_told_of_once(source: Any) -> None:
         warnings.simplefilter("error")
         assert dict(made.step({"a": source})["o"]) == {(1, "x"): 2}
         made.step({})
+
+
+@pytest.mark.parametrize("kind", ["table", "dicts"])
+def test_a_step_whose_warning_is_an_error_is_not_made(kind: str) -> None:
+    """It was made, what it gave was lost, and the same rows passed the next time."""
+    made = circuit()
+    made.step()
+    rows = [{"k": 1, "z": 0, "t": "x"}]
+    source = rows if kind == "dicts" else pa.Table.from_pylist(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(DataWarning, match="columns passed over: `z`"):
+                made.step({"a": source})
+    with pytest.warns(DataWarning, match="columns passed over: `z`"):
+        assert dict(made.step({"a": source})["o"]) == {(1, "x"): 1}
+
+
+def test_what_a_failed_step_passed_over_is_told_of_later() -> None:
+    """It was taken for told, though the step had failed before anybody was told."""
+    made = streams.Circuit()
+    made.output("o", made.input("a", k=int) + made.input("b", k=int))
+    more = pa.table({"k": [1], "z": [0]})
+    made.step()  # what rows are read by stays from now on
+    with pytest.raises(DataError):
+        made.step({"a": more, "b": [("x",)]})
+    with pytest.warns(DataWarning, match="columns passed over: `z`"):
+        made.step({"a": more})
