@@ -245,17 +245,16 @@ class Stream:
 
         Columns that `fill` does not name are null, if they admit it.
         """
-        joined = self.join(other, on)
-        made = joined + self._filled(self.antijoin(other, on), joined, self._own_names(), fill)
+        joined, filling = self.join(other, on), _filling(fill)
         keys, _ = self._keys(other, on)
         for place, name in enumerate(self.columns):
-            if fill is not None and name in fill and place not in keys:
+            if name in filling and place not in keys:
                 raise DataError(
                     f"`fill` names `{name}`, which no row lacks",
                     why="it is a column of the left stream, and a left join has the rows of that with their own values",
                     remedy=f"name columns of the other stream; `map` with `coalesce({name}, ...)` gives null a value",
                 )
-        return made
+        return joined + self._filled(self.antijoin(other, on), joined, self._own_names(), filling)
 
     def _own_names(self) -> dict[str, str]:
         return {name: name for name in self.columns}
@@ -277,16 +276,15 @@ class Stream:
         names = {name: name for place, name in enumerate(other.columns) if place not in right}
         names |= {self._node.columns[i].name: other._node.columns[j].name for i, j in zip(left, right, strict=True)}
         mine, alone = self.antijoin(other, on), other - other._semijoined(self, right, left)
-        filled = self._filled(mine, joined, self._own_names(), fill)
-        return joined + filled + self._filled(alone, joined, names, fill)
+        filling = _filling(fill)
+        filled = self._filled(mine, joined, self._own_names(), filling)
+        return joined + filled + self._filled(alone, joined, names, filling)
 
-    def _filled(
-        self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object] | None
-    ) -> Stream:
+    def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:
         """Rows with the columns of `like`: those of their own that `names` says by name, or what `fill` says."""
-        fill = {} if fill is None else fill
-        mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
         like._places(list(fill))
+        # Those of columns that no row lacks are not used, and looked at all the same.
+        values = {c.name: checked_value(fill[c.name], c) for c in like._node.columns if c.name in fill}
         known = rows.columns
         terms: list[Term] = []
         conditions: list[Compare] = []
@@ -297,13 +295,13 @@ class Stream:
                 if is_nullable(column.type) and known[own] in FULL:
                     conditions.append(admitted(Var(own, known[own])))
                 continue
-            if column.name not in fill and not is_nullable(column.type):
+            if column.name not in values and not is_nullable(column.type):
                 raise DataError(
                     f"a row without a match has no value for `{column.name}`",
                     why=f"null is none of the values of {column.type}",
                     remedy=f'say what stands for it: `fill={{"{column.name}": ...}}`',
                 )
-            terms.append(Value(checked_value(fill.get(column.name), column), column.type))
+            terms.append(Value(values.get(column.name), column.type))
         text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
         return rows._made(Map(tuple(known), tuple(conditions), tuple(terms), text), like._node.columns)
 
@@ -388,6 +386,16 @@ class Stream:
     def differentiate(self) -> Stream:
         """`D`: what the value has more than that of the tick before."""
         return self._made(Differentiate(self._node.arity), self._node.columns)
+
+
+def _filling(fill: Mapping[str, object] | None) -> Mapping[str, object]:
+    """What stands for the values that rows without a match lack, by column."""
+    return mapping(
+        "fill",
+        {} if fill is None else fill,
+        "it says what stands for missing values, by column",
+        'give `fill={"price": 0}`',
+    )
 
 
 def type_of_either(left: str, right: str) -> str:

@@ -220,6 +220,14 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: bid.left_join(item, on="item", fill={"name": 5}),
         ("5 cannot stand in column `name`\n  why: it is an int, not a symbol\n  do: give a value of type symbol"),
     ),
+    "a fill of another type for a key": (
+        lambda c, bid, item: bid.left_join(item, on="item", fill={"item": "x", "name": ""}),
+        ("'x' cannot stand in column `item`\n  why: it is a str, not a number\n  do: give a value of type number"),
+    ),
+    "a fill of another type for a key of both": (
+        lambda c, bid, item: bid.full_join(item, on="item", fill={"item": 0.5, "price": 0.0, "name": ""}),
+        ("0.5 cannot stand in column `item`\n  why: it is a float, not a number\n  do: give a value of type number"),
+    ),
     "no type": (
         lambda c, bid, item: c.input("other", x=list),
         (

@@ -138,8 +138,9 @@ def test_what_no_row_lacks_is_not_filled() -> None:
     every = {"k": 0, "w": -1}
     circuit.output("left", a.left_join(b, "k", fill=every))
     assert circuit.step({"a": [(1, None)]})["left"] == {(1, None, -1): 1}
-    with pytest.raises(DataError) as caught:
-        a.left_join(b, "k", fill={**every, "v": 0})
+    for value in (0, "of another type"):
+        with pytest.raises(DataError) as caught:
+            a.left_join(b, "k", fill={**every, "v": value})
     assert str(caught.value) == (
         "`fill` names `v`, which no row lacks\n"
         "  why: it is a column of the left stream, and a left join has the rows of that with their own values\n"
