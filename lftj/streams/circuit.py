@@ -94,12 +94,14 @@ class Loops:
                 why="a stream is defined once",
                 remedy="make one with `circuit.placeholder(...)`, and connect it once",
             )
+        looked_at = self._graph.may_close_cycle(node, stream._node)
         self._graph.connect(node, stream._node)
-        try:
-            self._graph.check_cycles(node)
-        except ProgramError:
-            node.inputs.clear()
-            raise
+        if looked_at:
+            try:
+                self._graph.check_cycles(node)
+            except ProgramError:
+                node.inputs.clear()
+                raise
 
     @contextmanager
     def nested(self, name: str = "nested", *, limit: int = LIMIT) -> Iterator[NestedCircuit]:

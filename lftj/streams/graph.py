@@ -12,7 +12,7 @@ states until all of it succeeded.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lftj.errors import Diagnostic, EvaluationError, ProgramError, Span
@@ -63,6 +63,8 @@ class Graph:
         # Integrals of outputs that somebody wants to read whole.
         self.kept: dict[str, Node] = {}
         self._order: list[Node] | None = None
+        # By number, the nodes that were made to read a node; one may read another since.
+        self._readers: dict[int, list[Node]] = {}
         # (rows of its value, seconds) of each node at the last tick, or of a nested circuit's all ticks of a run.
         self.seen: dict[int, tuple[int, float]] = {}
 
@@ -72,6 +74,8 @@ class Graph:
         """A new node."""
         node = Node(operator, inputs, columns, len(self.nodes), why=why, span=span or Span())
         self.nodes.append(node)
+        for read in inputs:
+            self._readers.setdefault(read.number, []).append(node)
         if isinstance(operator, Input):
             self.inputs[operator.name] = node
         self._order = None
@@ -80,7 +84,17 @@ class Graph:
     def connect(self, loop: Node, node: Node) -> None:
         """Let a loop read a node."""
         loop.inputs[:] = [node]
+        self._readers.setdefault(node.number, []).append(loop)
         self._order = None
+
+    def may_close_cycle(self, loop: Node, node: Node) -> bool:
+        """Whether a cycle without a strict node may come of it where a loop reads a node: if not, there is none.
+
+        It is sought from both ends by turns, until one has no more nodes: each looks at many only where both have many.
+        """
+        below = _reached(node, lambda one: () if one.operator.strict else one.inputs)
+        above = _reached(loop, lambda one: [r for r in self._readers.get(one.number, ()) if not r.operator.strict])
+        return any(one is loop or other is node for one, other in zip(below, above, strict=False))
 
     def copy(self) -> Graph:
         """The same nodes, to which others may be added."""
@@ -189,6 +203,18 @@ class Graph:
                 names = [f"`{name}`" for name, output in outputs.items() if node in _ordered([output])]
                 error.placed(f"output{'s' if len(names) > 1 else ''} {' and '.join(names)}")
             raise
+
+
+def _reached(start: Node, following: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """The nodes that are reached from one, and it itself, each once."""
+    seen, waiting = {start.number}, [start]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for other in following(node):
+            if other.number not in seen:
+                seen.add(other.number)
+                waiting.append(other)
 
 
 def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:
