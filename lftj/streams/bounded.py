@@ -86,6 +86,8 @@ def _map(operator: Map, read: Bounds) -> Bounds:
         return read
     bounds = {}
     for i, term in enumerate(operator.terms):
+        if operator.marked_by and operator.marked_by[i] >= 0:
+            continue  # it is 0 of rows that it is not for
         if isinstance(term, Var) and (column := operator.names.index(term.name)) in read:
             bounds[i] = read[column]
     return bounds

@@ -271,3 +271,17 @@ def test_a_circuit_of_changes_says_what_forgets() -> None:
     assert text.count("I forgetting") >= 2
     assert "forgetting" not in circuit(both).incremental(forget=False).explain()
     assert Clock(0).label == "θ"
+
+
+def test_rows_that_a_count_of_times_leaves_out_are_not_forgotten() -> None:
+    """What they are counted by is 0 where their time was, which is below all bounds: their group stayed for ever."""
+    c = streams.Circuit()
+    bid = c.input("bid", key=int, time=int).watermark("time")
+    c.output("n", bid.group_by("key").aggregate(n=streams.count_distinct("time", where="time > 100")))
+    for made in (c.incremental(forget=False), c.incremental()):
+        gone = streams.zset([(1, 11)], [-1])
+        assert [dict(made.step(given)["n"]) for given in ({"bid": [(1, 11)]}, {}, {"bid": gone})] == [
+            {(1, 0): 1},
+            {},
+            {(1, 0): -1},
+        ]
