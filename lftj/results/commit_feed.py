@@ -39,7 +39,9 @@ class CommitFeed(NotPickled):
 
     def __init__(self, names: tuple[str, ...], limit: int | None, ended: Callable[[], object]) -> None:
         self._names, self._limit, self._ended = frozenset(names), limit, ended
-        self._items: OrderedDict[int, Deltas] = OrderedDict()
+        self._items: OrderedDict[int, Deltas] = OrderedDict()  # by number, from 1 on
+        self._number = 0  # of the last item
+        self._read = 0  # of the last one that was read: whoever has the lock next drops the items up to it
         self._given: ref[Deltas] | None = None  # the deltas of the last commit that it was given, or that it lost
         self._lost = 0
         self._closed = False
@@ -57,11 +59,13 @@ class CommitFeed(NotPickled):
             if self._closed:
                 return
             if self._given is not (given := ref(deltas)):
+                full = self._limit is not None and len(self._unread()) >= self._limit
+                number = self._number + 1
                 # Nothing interrupts one of these lines.
-                if self._lost or (self._limit is not None and len(self._items) >= self._limit):
+                if self._lost or full:
                     self._lost, self._given = self._lost + 1, given
                 else:
-                    self._items[next(reversed(self._items), 0) + 1], self._given = shown, given
+                    self._items[number], self._given, self._number = shown, given, number
             self._wake()
 
     def _wake(self) -> None:
@@ -77,22 +81,26 @@ class CommitFeed(NotPickled):
         return self
 
     def __next__(self) -> Deltas:
-        with self._changed:
-            while not self._ready():
-                self._changed.wait()
-            if not self._items:
-                raise StopIteration
-            return self._items.popitem(last=False)[1]
+        while True:
+            with self._changed:
+                while not self._ready():
+                    self._changed.wait()
+                if not self._items:
+                    raise StopIteration
+                read, (number, found) = self._read, next(iter(self._items.items()))
+            if self._takes(read, number):
+                return found
 
     def waiting(self, timeout: float = 0.0) -> list[Deltas]:
         """All that have come; where none has, it waits for the first, at most `timeout` seconds."""
         until = time.monotonic() + timeout
-        with self._changed:
-            while not self._ready() and (left := until - time.monotonic()) > 0:
-                self._changed.wait(left)
-            found = [*self._items.values()]
-            self._items.clear()
-            return found
+        while True:
+            with self._changed:
+                while not self._ready() and (left := until - time.monotonic()) > 0:
+                    self._changed.wait(left)
+                read, number, found = self._read, self._number, [*self._items.values()]
+            if self._takes(read, number):
+                return found
 
     def __aiter__(self) -> CommitFeed:
         return self
@@ -100,22 +108,43 @@ class CommitFeed(NotPickled):
     async def __anext__(self) -> Deltas:
         while True:
             with self._changed:
-                if self._ready():
+                if ready := self._ready():
                     if not self._items:
                         raise StopAsyncIteration
-                    return self._items.popitem(last=False)[1]
-                loop = asyncio.get_running_loop()
-                sleeper = loop.create_future()
-                self._sleepers.append((loop, sleeper))
+                    read, (number, found) = self._read, next(iter(self._items.items()))
+                else:
+                    loop = asyncio.get_running_loop()
+                    sleeper = loop.create_future()
+                    self._sleepers.append((loop, sleeper))
+            if ready:
+                if self._takes(read, number):
+                    return found
+                continue
             try:
                 await sleeper
             finally:
                 with self._changed:
                     self._sleepers = [one for one in self._sleepers if one[1] is not sleeper]
 
+    def _takes(self, read: int, number: int) -> bool:
+        """Take the items up to a number, where those up to `read` were taken; not if another reader took some since.
+
+        Without the lock, as its release is a call: after calls interrupts come, and the items would be lost.
+        """
+        if self._read != read:
+            return False
+        self._read = number
+        return True
+
+    def _unread(self) -> OrderedDict[int, Deltas]:
+        """The items that nobody has read."""
+        while self._items and (first := next(iter(self._items))) <= self._read:
+            del self._items[first]
+        return self._items
+
     def _ready(self) -> bool:
         """Whether there is something to give, or nothing will come. Raises where something was lost."""
-        if not self._items and self._lost:
+        if not self._unread() and self._lost:
             lost, self._lost, self._closed = self._lost, 0, True
             self._ended()
             raise TransactionError(
@@ -154,7 +183,7 @@ class CommitFeed(NotPickled):
     def __repr__(self) -> str:
         with self._changed:
             of = ", ".join(sorted(self._names)) or "all relations"
-            return f"lftj.CommitFeed of {of}: {len(self._items):,} waiting{', closed' if self._closed else ''}"
+            return f"lftj.CommitFeed of {of}: {len(self._unread()):,} waiting{', closed' if self._closed else ''}"
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import lftj
 from lftj.errors import DatabaseFileError, TransactionError
+from tests.interrupt import InterruptedCall
 
 PROGRAM = """
     .decl edge(a:number, b:number)  .decl other(x:number)
@@ -224,3 +225,33 @@ def test_a_feed_ends_with_its_database() -> None:
     gc.collect()
     reader.join(30)
     assert told(seen) == [{"other": [(1,)]}]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("way", ["for", "async for", "waiting"])
+def test_an_interrupted_reader_loses_nothing(way: str) -> None:
+    """What it had taken from the feed when the interrupt came was gone."""
+    db = lftj.Database(PROGRAM)
+    feed, found, place, there = db.changes(), list[Any](), 0, True
+    while there:
+        commit(db, "other", (place,))
+        came: list[Any] = []
+        try:
+            with InterruptedCall(place) as interrupt:
+                if way == "waiting":
+                    came = feed.waiting()
+                elif way == "for":
+                    for deltas in feed:
+                        came = [deltas]
+                        break
+                else:
+                    feed.__anext__().send(None)
+        except KeyboardInterrupt:
+            pass
+        except StopIteration as end:
+            came = [end.value]
+        found += told(came)
+        place, there = place + 1, interrupt.done
+    found += told(feed.waiting())
+    assert found == [{"other": [(number,)]} for number in range(place)]
+    assert place > 5
