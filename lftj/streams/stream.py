@@ -206,9 +206,9 @@ class Stream:
         self._same_circuit(other)
         if not isinstance(on, str | Mapping | Sequence):
             raise refused("on", on, "it names the columns that rows agree in", 'give "id", ["a", "b"] or {"a": "id"}')
-        pairs = (
-            {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
-        )
+        mine = [on] if isinstance(on, str) else list(on)
+        self._places(mine)  # before they are keys, which not all objects can be
+        pairs = dict(on) if isinstance(on, Mapping) else dict(zip(mine, mine, strict=True))
         left, right = self._places(list(pairs)), other._places(list(pairs.values()))
         for i, j in zip(left, right, strict=True):
             one, two = self._node.columns[i], other._node.columns[j]

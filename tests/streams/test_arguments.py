@@ -20,7 +20,7 @@ from lftj import streams
 from lftj.streams.circuit import NestedCircuit
 from lftj.streams.group_by import Groups
 
-VALUES = [None, 5, -1, math.nan, "x", "", b"x", [], [5], {}, {"x": 5}, {5: 5}, True, 2.5, object(), ...]
+VALUES = [None, 5, -1, math.nan, "x", "", b"x", [], [5], [["x"]], {}, {"x": 5}, {5: 5}, True, 2.5, object(), ...]
 # What Python itself calls, libraries, and other parts of lftj.
 INTERNAL = {
     "__arrow_c_stream__",

@@ -204,6 +204,14 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
             '  do: rename one before the join: `.rename(price="...")`, or select without it'
         ),
     ),
+    "keys in brackets within brackets": (
+        lambda c, bid, item: bid.join(item, on=[["item"]]),
+        (
+            "['item'] is no name of a column\n"
+            "  why: columns are named one by one, and those of the stream are item, price\n"
+            "  do: give 'item', without brackets around"
+        ),
+    ),
     "no fill": (
         lambda c, bid, item: bid.left_join(item, on="item", fill={}),
         (
