@@ -13,6 +13,7 @@ from lftj.errors import ArgumentError, DataError
 from lftj.io.named_columns import readable_again
 from lftj.io.sources import read
 from lftj.language.types import of_class
+from lftj.streams.expressions import check_names
 from lftj.streams.graph import named_columns
 from lftj.streams.weighted import WeightedRows, as_weights, no_weights
 from lftj.streams.zsets import ZSet
@@ -35,6 +36,7 @@ def zset(
     """
     if columns is not None:
         mapping("columns", columns, "it is types by name", 'give `columns={"id": int, "name": str}`')
+        check_names(list(columns))
     if not hasattr(rows, "__iter__") and not hasattr(rows, "__arrow_c_stream__"):
         raise _no_rows(rows)
     if columns is None:

@@ -228,6 +228,10 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: bid.left_join(item, on="item", fill={"name": 5}),
         ("5 cannot stand in column `name`\n  why: it is an int, not a symbol\n  do: give a value of type symbol"),
     ),
+    "a name of a column of a zset that is no text": (
+        lambda c, bid, item: streams.zset([(1,)], columns={5: int}),
+        ('5 cannot name a column\n  why: its name is a text\n  do: give a name, such as "price"'),
+    ),
     "a fill of another type for a key": (
         lambda c, bid, item: bid.left_join(item, on="item", fill={"item": "x", "name": ""}),
         ("'x' cannot stand in column `item`\n  why: it is a str, not a number\n  do: give a value of type number"),
