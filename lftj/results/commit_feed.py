@@ -20,8 +20,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from numbers import Real
 from weakref import ref
 
+from lftj.arguments import instance
 from lftj.errors import ForkError, TransactionError
 from lftj.results.not_pickled import NotPickled
 from lftj.results.transaction_delta import Deltas
@@ -93,11 +95,13 @@ class CommitFeed(NotPickled):
 
     def waiting(self, timeout: float = 0.0) -> list[Deltas]:
         """All that have come; where none has, it waits for the first, at most `timeout` seconds."""
+        remedy = "give `timeout=0.5`, or leave it out for what is there now"
+        instance("timeout", timeout, Real, "it is a time in seconds, a number", remedy)  # type: ignore[type-abstract]
         until = time.monotonic() + timeout
         while True:
             with self._changed:
                 while not self._ready() and (left := until - time.monotonic()) > 0:
-                    self._changed.wait(left)
+                    self._changed.wait(min(left, threading.TIMEOUT_MAX))
                 read, number, found = self._read, self._number, [*self._items.values()]
             if self._takes(read, number):
                 return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import threading
 from contextlib import aclosing
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.errors import DatabaseFileError, TransactionError
+from lftj.errors import ArgumentError, DatabaseFileError, TransactionError
 from tests.interrupt import InterruptedCall
 
 PROGRAM = """
@@ -129,6 +130,22 @@ def test_waiting_has_a_time_limit() -> None:
     assert feed.waiting(0.01) == []
     threading.Timer(0.05, commit, (db, "other", (1,))).start()
     assert told(feed.waiting(60)) == [{"other": [(1,)]}]
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e12])
+def test_waiting_may_take_for_ever(timeout: float) -> None:
+    """It was an OverflowError of the lock."""
+    db = lftj.Database(PROGRAM)
+    feed = db.changes()
+    threading.Timer(0.05, commit, (db, "other", (1,))).start()
+    assert told(feed.waiting(timeout)) == [{"other": [(1,)]}]
+
+
+@pytest.mark.parametrize("timeout", ["x", None])
+def test_a_time_to_wait_is_a_number(timeout: Any) -> None:
+    """It was a TypeError."""
+    with pytest.raises(ArgumentError, match=r"`timeout` cannot be .*\n  why: it is a time in seconds, a number\n"):
+        lftj.Database(PROGRAM).changes().waiting(timeout)
 
 
 def test_it_ends_with_the_database_and_is_forgotten_with_its_holder() -> None:
