@@ -270,7 +270,7 @@ def _folded(name: str, value: _Column | None, low: Rows, high: Rows, null: int) 
             found = sums
         else:
             found = _sum(np.where(present, value.codes, 0), low, high)
-        if is_nullable(value.type) and ((found == null) & (many > 0)).any():
+        if ((found == null) & (many > 0)).any():  # the code of null
             raise _beyond()
         if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
             raise _beyond()

@@ -293,6 +293,14 @@ def test_a_sum_of_decimals_has_to_fit() -> None:
         db.sql("select sum(d) over () as s from t")
 
 
+def test_a_sum_that_is_the_code_of_null_is_an_error() -> None:
+    """-2^63 stands for null in the column of sums; it was given out as null."""
+    db = lftj.Database()
+    db.sql("create table t (n bigint not null); insert into t values (-4611686018427387904), (-4611686018427387904)")
+    with pytest.raises(lftj.errors.EvaluationError, match="a sum over a window has no value"):
+        db.sql("select sum(n) over () as s from t")
+
+
 def test_sums_of_doubles_are_exact() -> None:
     """Each frame's sum is that of `math.fsum`, whatever stood before it."""
     values = [1e300, 0.1, -1e300, 5e-324, 0.2, -0.1, 2.0**-1060, 3.3, 1e16, 1.0, -1e16]
