@@ -16,14 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
+from lftj.evaluate.accumulators import BITS, LOW, quotients
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import comparable, order_keys
 from lftj.join.dense_groups import NumberedGroups
 from lftj.join.frames import best_of_frames, sums_of_frames
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.language.types import DECIMAL, FLOAT
+from lftj.language.types import DECIMAL, FLOAT, scale_of
 from lftj.language.window_functions import FOLDS, NEIGHBOURS, RANKINGS, WindowFunction, WindowFunctions
+from lftj.values.codes import encode_float
 from lftj.values.decimal_type import DIGITS
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
@@ -32,7 +34,6 @@ from scantree.consolidate import runs_of
 from scantree.sort import ordering
 from scantree.version import Rows, Version
 
-LOW_32 = 0xFFFFFFFF
 # Rows that a bag may have when each copy is one.
 MOST_COPIES = 1 << 28
 
@@ -262,17 +263,9 @@ def _folded(name: str, value: _Column | None, low: Rows, high: Rows, null: int) 
     many = _between(present.astype(np.int64), low, high)
     if name == "count":
         return many
-    if name == "sum":
-        if family_of(value.type) == FLOAT:
-            sums = sums_of_frames(value.codes, present, low, high)
-            if sums is None:
-                raise _beyond()
-            found = sums
-        else:
-            found = _sum(np.where(present, value.codes, 0), low, high)
-        if ((found == null) & (many > 0)).any():  # the code of null
-            raise _beyond()
-        if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
+    if name in ("sum", "mean"):
+        found = (_sums if name == "sum" else _means)(value, present, low, high, np.maximum(many, 1))
+        if ((found == null) & (many > 0)).any():  # a sum that is the code of null
             raise _beyond()
     else:
         ranks = comparable(value.codes, value.type, value.symbols)
@@ -288,13 +281,39 @@ def _between(numbers: Rows, low: Rows, high: Rows) -> Rows:
     return found
 
 
-def _sum(codes: Rows, low: Rows, high: Rows) -> Rows:
-    """Sums of 64-bit numbers, in two halves each, so that one that leaves 64 bits is seen."""
-    lower = _between(codes & LOW_32, low, high)
-    upper = _between(codes >> 32, low, high) + (lower >> 32)
+def _sums(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, many: Rows) -> Rows:
+    """The codes of the sums of what is `present` in each frame."""
+    if family_of(value.type) == FLOAT:
+        return _rounded(value, present, low, high, np.ones_like(many))
+    upper, lower = _halves(np.where(present, value.codes, 0), low, high)
     if len(upper) and (upper.min() < -(1 << 31) or upper.max() >= 1 << 31):
         raise _beyond()
-    return (upper << 32) | (lower & LOW_32)
+    found: Rows = (upper << BITS) | lower
+    if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
+        raise _beyond()
+    return found
+
+
+def _means(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, many: Rows) -> Rows:
+    """The codes of the exact means, as floats, of the `many` values (1 of none) that are `present` in each frame."""
+    if family_of(value.type) == FLOAT:
+        return _rounded(value, present, low, high, many)
+    upper, lower = _halves(np.where(present, value.codes, 0), low, high)
+    return encode_float(quotients(upper, lower, many, 10 ** scale_of(value.type)))
+
+
+def _rounded(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, counts: Rows) -> Rows:
+    """The exact sums of floats, each divided by a count and rounded once."""
+    found = sums_of_frames(value.codes, present, low, high, counts)
+    if found is None:
+        raise _beyond()
+    return found
+
+
+def _halves(codes: Rows, low: Rows, high: Rows) -> tuple[Rows, Rows]:
+    """Sums of 64-bit numbers as upper * 2^32 + lower, 0 <= lower < 2^32, so that one that leaves 64 bits is seen."""
+    lower = _between(codes & LOW, low, high)
+    return _between(codes >> BITS, low, high) + (lower >> BITS), lower & LOW
 
 
 def _beyond() -> EvaluationError:

@@ -21,10 +21,11 @@ Marks = npt.NDArray[np.bool_]
 
 
 @kernel
-def _sums(codes, present, low, high, table, cells, digits, sums):
+def _sums(codes, present, low, high, counts, table, cells, digits, sums):
     """`sums` int64[n]: the code of the sum of each frame, of the floats that are `present`; whether one has none.
 
-    `table` int64[1, 3], `cells` int64[1, SEGMENTS], `digits` int64[DIGITS]: scratch, zero.
+    `counts` int64[n]: what each is divided by · `table` int64[1, 3], `cells` int64[1, SEGMENTS], `digits`
+    int64[DIGITS]: scratch, zero.
     """
     begin, end, least, greatest = 0, 0, SEGMENTS, -1
     for i in range(len(low)):
@@ -53,8 +54,9 @@ def _sums(codes, present, low, high, table, cells, digits, sums):
             continue
         for s in range(least, greatest + 1):
             digits[s] = cells[0, s]
-        sums[i] = round_digits(digits, 1, least, greatest + 3) if greatest >= 0 else 0
-        for s in range(least, greatest + 3):
+        first = least if counts[i] == 1 else 0  # a quotient has digits below those of the sum
+        sums[i] = round_digits(digits, counts[i], first, greatest + 3) if greatest >= 0 else 0
+        for s in range(first, greatest + 3):
             digits[s] = 0
         if sums[i] >= INFINITE or sums[i] <= ~INFINITE:
             return True
@@ -84,14 +86,15 @@ def _best(ranks, present, low, high, last, queue, best):
         best[i] = queue[head] if head < tail else -1
 
 
-def sums_of_frames(codes: Ints, present: Marks, low: Ints, high: Ints) -> Ints | None:
+def sums_of_frames(codes: Ints, present: Marks, low: Ints, high: Ints, counts: Ints) -> Ints | None:
     """The codes int64[n] of the sums of frames [low, high) of floats with `codes` int64[n], of those that are present.
 
-    None if one has no sum: it holds both infinities, or what leaves the range of floats.
+    Each is divided by one of `counts` int64[n] and rounded once: 1 for the sum itself, more for a mean. None if one has
+    no value: it holds both infinities, or leaves the range of floats.
     """
     table, cells = np.zeros((1, 3), np.int64), np.zeros((1, SEGMENTS), np.int64)
     sums = np.empty(len(low), np.int64)
-    without = _sums(codes, present, low, high, table, cells, np.zeros(DIGITS, np.int64), sums)
+    without = _sums(codes, present, low, high, counts, table, cells, np.zeros(DIGITS, np.int64), sums)
     return None if without else sums
 
 

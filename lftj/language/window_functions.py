@@ -23,7 +23,7 @@ WINDOW = "window"
 # Those that look at single rows, whatever their frame.
 RANKINGS = ("row_number", "rank", "dense_rank", "ntile")
 NEIGHBOURS = ("lag", "lead")
-FOLDS = ("count", "sum", "min", "max")
+FOLDS = ("count", "sum", "mean", "min", "max")
 
 
 class WindowFunction(NamedTuple):

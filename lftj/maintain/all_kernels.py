@@ -78,7 +78,7 @@ def use_all(db: Any) -> None:
     assert NumberedGroups.dense(1024 * np.arange(LEAST)[None, :]) is not None  # in steps
     assert NumberedGroups(np.array([1, 0]), 2, None, ones).runs()[1] is not None
     frames = np.zeros(LEAST, np.int64), np.full(LEAST, LEAST)
-    assert sums_of_frames(ones[0], ones[0] > 0, *frames) is not None
+    assert sums_of_frames(ones[0], ones[0] > 0, *frames, ones[0]) is not None
     best_of_frames(ones[0], ones[0] > 0, *frames, last=True)
     assert sorting(ones)[1]
     assert dense_words(ones[:1], ones) is not None

@@ -8,7 +8,7 @@
 
 Functions over one partitioning in one order are one head; where there are several, each reads the one before. What
 `qualify` asks, and what rows are ordered by, sees these columns. `distinct on (a)` is `qualify row_number() over
-(partition by a ...) = 1`, and of functions some are written by others: `avg` is a sum by a count.
+(partition by a ...) = 1`, and of functions some are written by others: `cume_dist` is a count by a count.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class WindowedSelect:
         if window.name in ("row_number", "rank", "dense_rank", "ntile", "count"):
             return function, OutputColumn(window.name, NUMBER, False)
         column = rows.columns[at]
-        if window.name == "sum" and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
+        if window.name in ("sum", "mean") and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
             other = "add it up in a subquery with `group by`" if column.type == DURATION else "cast it"
             raise self.text.error(
                 f"`{self.text.call(window.node.this)}` of {shown(column.type)}",
@@ -207,7 +207,7 @@ class WindowedSelect:
                 why="a window adds up numbers, doubles and decimals only",
                 remedy=f"{other}, or take `min`, `max` or `count`",
             )
-        return function, OutputColumn(window.name, column.type, True)
+        return function, OutputColumn(window.name, FLOAT if window.name == "mean" else column.type, True)
 
 
 def window_head(heads: QueryHeads, rows: Rows, windows: WindowFunctions, columns: Sequence[OutputColumn]) -> Rows:

@@ -4,7 +4,6 @@ What is on the left is written as on the right before it is translated:
 
     over w                      the window that `window w as (...)` defines
     f(x) filter (where c)       f(case when c then x end)
-    avg(x)                      sum(x) / count(x), null where there is none
     lag(x, n, d)                case when row_number() - n is a place in the partition then lag(x, n) else d end
     percent_rank, cume_dist     ranks and counts of peers, by the count of the partition
     distinct on (a) order by b  qualify row_number() over (partition by a order by b) = 1
@@ -36,6 +35,7 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.NthValue: "nth",
     exp.Count: "count",
     exp.Sum: "sum",
+    exp.Avg: "mean",
     exp.Min: "min",
     exp.Max: "max",
 }
@@ -247,10 +247,6 @@ def _by_others(node: exp.Window) -> exp.Expr:
         function.set("this", exp.Case(ifs=[exp.If(this=condition.copy(), true=taken.copy())]))
         node.set("this", function)
     match function:
-        case exp.Avg():
-            total, count = (_over(node, kind(this=function.this.copy())) for kind in (exp.Sum, exp.Count))
-            total.this.meta.update(function.meta)  # errors are about `avg`
-            return _case(exp.GT(this=count, expression=exp.Literal.number(0)), _ratio(total, count.copy()))
         case exp.Lag() | exp.Lead() if function.args.get("default") is not None:
             return _with_default(node, function)
         case exp.PercentRank():

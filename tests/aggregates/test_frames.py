@@ -1,4 +1,4 @@
-"""Sums of floats and extremes over frames that go along the rows: what each frame by itself has.
+"""Sums and means of floats and extremes over frames that go along the rows: what each frame by itself has.
 
 Catches: what has left a frame and is still in its sum or its extreme; frames that are empty, or lie apart; a sum that
 is rounded from what was rounded; infinities that come and go; values that are not present.
@@ -39,13 +39,16 @@ VALUES = st.sampled_from([1.0, 0.1, -0.1, 1e16, -1e16, 5e-324, -5e-324, 0.0, 1e3
 )
 
 
-@given(st.data(), st.lists(st.tuples(VALUES, st.booleans()), max_size=25))
+@given(st.data(), st.lists(st.tuples(VALUES, st.booleans()), max_size=25), st.booleans())
 @examples(400, 30)
-def test_sums(data: st.DataObject, rows: list[tuple[float, bool]]) -> None:
+def test_sums_and_means(data: st.DataObject, rows: list[tuple[float, bool]], mean: bool) -> None:
     held = data.draw(frames(len(rows)))
     codes = encode_float(np.array([value for value, _ in rows], np.float64))
-    found = sums_of_frames(codes, np.array([there for _, there in rows], bool), *ends(held))
-    want = [sum_of([value for value, there in rows[low:high] if there]) for low, high in held]
+    each = [[value for value, there in rows[low:high] if there] for low, high in held]
+    counts = [max(len(values), 1) if mean else 1 for values in each]
+    present = np.array([there for _, there in rows], bool)
+    found = sums_of_frames(codes, present, *ends(held), np.array(counts, np.int64))
+    want = [sum_of(values, count) for values, count in zip(each, counts, strict=True)]
     if None in want:
         assert found is None
     else:
@@ -53,13 +56,13 @@ def test_sums(data: st.DataObject, rows: list[tuple[float, bool]]) -> None:
         assert [float_of(code) for code in found.tolist()] == want
 
 
-def sum_of(values: list[float]) -> float | None:
-    """The sum, rounded once; None if there is none."""
+def sum_of(values: list[float], count: int) -> float | None:
+    """The sum by a count, rounded once; None if there is none."""
     infinite = {value for value in values if math.isinf(value)}
     if infinite:
         return infinite.pop() if len(infinite) == 1 else None
     try:
-        return float(sum(map(Fraction, values)))
+        return float(Fraction(sum(map(Fraction, values)), count))
     except OverflowError:
         return None
 

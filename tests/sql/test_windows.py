@@ -10,6 +10,8 @@ row that are one row, a partition that is not looked at although a row left it, 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from random import Random
 
 import pytest
@@ -107,6 +109,8 @@ WRITTEN = [
     "select x, max(s) over (partition by x) from (select x, count(*) over (partition by k) as s from w) q",
     "select * from (select s, x from (select x, count(*) over (partition by k) as s from w) q order by s, x limit 4) p",
     "with q as (select k, sum(x) over (partition by k) as s from w) select p.k, p.s from q p join q o on p.s < o.s",
+    "select id, avg(c) over w, avg(a) filter (where c > 0) over w from t window w as (order by id rows 2 preceding)",
+    "select k, avg(x) over (order by k), avg(x) filter (where x > 0) over (partition by k) from w",
 ]
 
 
@@ -299,6 +303,26 @@ def test_a_sum_that_is_the_code_of_null_is_an_error() -> None:
     db.sql("create table t (n bigint not null); insert into t values (-4611686018427387904), (-4611686018427387904)")
     with pytest.raises(lftj.errors.EvaluationError, match="a sum over a window has no value"):
         db.sql("select sum(n) over () as s from t")
+
+
+def test_a_mean_is_exact_where_its_sum_does_not_fit() -> None:
+    """As `avg` of a group is."""
+    db = lftj.Database()
+    db.sql("create table t (i int primary key, n bigint, d decimal(18, 2) not null, x double)")
+    numbers = [2**63 - 1, 2**63 - 1, None, -(2**63 - 1), 2**62 + 1, 5]
+    doubles = [1.7e308, 1.7e308, None, 5e-324, -0.1, 2.0**-1060]
+    decimals = [Decimal("9999999999999999.99"), Decimal("9999999999999999.97"), *map(Decimal, range(4))]
+    columns = [numbers, decimals, doubles]
+    db.load("t", [(i, *row) for i, row in enumerate(zip(*columns, strict=True))])
+    over = "over (order by i rows between 1 preceding and 2 following)"
+    found = list(db.sql(f"select i, avg(n) {over}, avg(d) {over}, avg(x) {over} from t order by i"))
+    for i, *means in found:
+        for values, mean in zip(columns, means, strict=True):
+            frame = [Fraction(value) for value in values[max(i - 1, 0) : i + 3] if value is not None]
+            assert mean == float(sum(frame) / len(frame))
+    assert list(db.sql("select avg(n), avg(d), avg(x) from t")) == list(
+        db.sql("select distinct avg(n) over (), avg(d) over (), avg(x) over () from t")
+    )
 
 
 def test_sums_of_doubles_are_exact() -> None:
