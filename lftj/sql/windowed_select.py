@@ -58,8 +58,9 @@ def _ordered(select: exp.Select) -> list[exp.Expr]:
 class WindowedSelect:
     """A select with window functions while it is translated.
 
-    `rows`: sees the tables of `from`, `scope` the values beside their rows · `select`: as `written` has it · `values`:
-    the cases of what its expressions are made of, by their texts: columns of the rows, and values of functions.
+    `rows`: sees the tables of `from`, `scope` the values beside their rows · `select`: as `written` has it · `names`:
+    what its expressions are called, as they were written before · `values`: the cases of what these are made of, by
+    their texts: columns of the rows, and values of functions.
     """
 
     def __init__(self, queries: Queries, select: exp.Select, around: Outside | None) -> None:
@@ -69,6 +70,9 @@ class WindowedSelect:
         self.scope.aliases = self.rows.aliases = aliases_of(select)
         add_from(self.rows, select)
         self.select = written(select, self.text, lambda node: self.rows.own(node) is not None)
+        self.names = [output_name(node) for node in select.expressions]
+        order = zip(_ordered(select), _ordered(self.select), strict=True)
+        self._order = {node.sql("duckdb"): plain for node, plain in order}
         self.values: dict[str, list[Case]] = {}
         self._read: dict[str, exp.Expr] = {}
         self._windows: dict[str, WrittenWindow] = {}
@@ -90,7 +94,7 @@ class WindowedSelect:
         qualify = self.select.args.get("qualify")
         if qualify is not None:
             yield qualify.this
-        names = {output_name(node).casefold() for node in self.select.expressions}
+        names = {name.casefold() for name in self.names}
         for node in _ordered(self.select):
             named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in names
             if not (named or isinstance(node, exp.Literal | exp.Var)):
@@ -129,13 +133,13 @@ class WindowedSelect:
             scope.body.conditions.append(holds(self.replaced(qualify.this), scope))
         read = max(len(self._read), 1)
         starred = zip(base.outputs[read:], columns[read : len(base.outputs)], strict=True)
-        for node in self.select.expressions:
+        for node, name in zip(self.select.expressions, self.names, strict=True):
             if star_of(node) is not None:
                 many = len(expanded(base.scope if base.grouping is None else base.grouping.rows, [node]))
                 block.outputs += [Output(output.name, cases, node) for output, cases in islice(starred, many)]
                 continue
             inner = node.unalias()
-            block.outputs.append(Output(output_name(node), block.value(inner), inner))
+            block.outputs.append(Output(name, block.value(inner), inner))
         return block
 
     @property
@@ -160,7 +164,8 @@ class WindowedSelect:
             found = None if isinstance(part, exp.Literal) else self.values.get(part.sql("duckdb"))
             return part if found is None else self.scope.placeholder(found, part)
 
-        return node.copy().transform(place)
+        # Who orders the rows knows the select as it was before.
+        return self._order.get(node.sql("duckdb"), node).copy().transform(place)
 
     # Heads
 

@@ -325,6 +325,27 @@ def test_a_mean_is_exact_where_its_sum_does_not_fit() -> None:
     )
 
 
+def test_columns_are_called_as_their_functions_are_written() -> None:
+    """And not as other functions that say them."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, b boolean)")
+    given = ["avg(a) over ()", "lag(a, 1, 5) over (order by id)", "cume_dist() over (order by a)"]
+    assert list(db.sql(f"select {', '.join(given)} from t").columns) == given
+    assert list(db.sql("select sum(a) filter (where b) over () from t").columns) == ["sum(a) filter(where b) over ()"]
+
+
+def test_rows_are_ordered_by_functions_that_others_say() -> None:
+    """These are known as they are written by others, and the order as it was before."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, b text)")
+    db.load("t", [(1, 5, "x"), (2, 3, "y"), (3, 1, "x")])
+    for order, expected in (
+        ("1 + cume_dist() over w desc", [1, 2, 3]),
+        ("lag(a, 1, 4) over w", [2, 1, 3]),
+    ):
+        assert [i for (i,) in db.sql(f"select id from t window w as (order by a) order by {order}")] == expected
+
+
 def test_sums_of_doubles_are_exact() -> None:
     """Each frame's sum is that of `math.fsum`, whatever stood before it."""
     values = [1e300, 0.1, -1e300, 5e-324, 0.2, -0.1, 2.0**-1060, 3.3, 1e16, 1.0, -1e16]
