@@ -12,6 +12,7 @@ from sqlglot import exp
 from lftj.sql.aggregate_heads import check_alone
 from lftj.sql.places import SqlText, in_place_of, standing_for
 from lftj.sql.stars import output_name
+from lftj.sql.written_windows import over
 
 AGGREGATES = (exp.CountIf, exp.LogicalOr, exp.LogicalAnd)
 
@@ -21,8 +22,7 @@ def with_known_aggregates(query: exp.Expr, text: SqlText) -> exp.Expr:
     if query.find(*AGGREGATES) is None:
         return query
     made = query.copy()
-    for node in [*made.find_all(*AGGREGATES)]:
-        check_alone(node.this, text)
+    while (node := made.find(*AGGREGATES)) is not None:  # what one takes is in what it is written by: there it is next
         if isinstance(node.this, exp.Distinct):  # which changes nothing but counts
             if isinstance(node, exp.CountIf):
                 raise text.unsupported("`distinct` in `count_if`", node, "use `count(distinct ...) filter (where ...)`")
@@ -30,15 +30,15 @@ def with_known_aggregates(query: exp.Expr, text: SqlText) -> exp.Expr:
         filtered = node.parent if isinstance(node.parent, exp.Filter) else None
         written = node if filtered is None else filtered
         shown = _as_written(node, filtered)
-        if isinstance(written.parent, exp.Window) and not isinstance(node, exp.CountIf):
-            remedy = "count where it is true by `count(*) filter (where ...) over (...)`"
-            raise text.unsupported(f"`{text.call(shown)}` over a window", node, remedy)
-        whole = written.parent if isinstance(written.parent, exp.Window) else written
+        window = written.parent if isinstance(written.parent, exp.Window) else None
+        whole = written if window is None else window
+        if window is None:
+            check_alone(node.this, text)
         if whole.arg_key == "expressions" and isinstance(whole.parent, exp.Select):
-            name = output_name(shown) if whole is written else output_name(whole)
+            name = output_name(shown if window is None else over(window, shown))
             whole.replace(in_place_of(whole, exp.alias_(whole.copy(), name, quoted=True)))
-            return with_known_aggregates(made, text)
-        written.replace(_counted(node, shown, filtered))
+        else:
+            whole.replace(_counted(node, shown, filtered, window))
     return made
 
 
@@ -51,13 +51,14 @@ def _as_written(node: exp.Expr, filtered: exp.Expr | None) -> exp.Expr:
     return shown
 
 
-def _counted(node: exp.Expr, shown: exp.Expr, filtered: exp.Expr | None) -> exp.Expr:
-    """An aggregate of conditions by counts, each of which stands for it in messages."""
+def _counted(node: exp.Expr, shown: exp.Expr, filtered: exp.Expr | None, window: exp.Window | None) -> exp.Expr:
+    """An aggregate of conditions by counts, each of which stands for it in messages; over its window, if it has one."""
     condition, among = node.this, [] if filtered is None else [filtered.expression.this]
 
     def count(*conditions: exp.Expr) -> exp.Expr:
         where = exp.Where(this=exp.and_(*(exp.paren(part.copy()) for part in (*conditions, *among))))
-        return standing_for(shown, exp.Filter(this=exp.Count(this=exp.Star()), expression=where))
+        made = standing_for(shown, exp.Filter(this=exp.Count(this=exp.Star()), expression=where))
+        return made if window is None else over(window, made)
 
     if isinstance(node, exp.CountIf):
         return count(condition)

@@ -14,8 +14,12 @@ from sqlglot import exp
 
 from lftj.sql.places import SqlText
 
-_AGGREGATES = (exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)
 _WITHOUT_ARGUMENTS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
+# Those that look at single rows; to the parser most are aggregates, too.
+_OF_ROWS = (
+    *_WITHOUT_ARGUMENTS,
+    *(exp.Ntile, exp.Lag, exp.Lead, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue),
+)
 _CLAUSES = (exp.Where, exp.Group, exp.Having, exp.Join, exp.From, exp.Limit, exp.Offset)
 _PLACES = {"unbounded preceding": 0, "preceding": 1, "current row": 2, "following": 3, "unbounded following": 4}
 
@@ -96,12 +100,19 @@ def _check_place(node: exp.Expr, source: SqlText) -> None:
         )
 
 
+def without_nulls(function: exp.Expr) -> exp.Expr:
+    """`any_value(x)`, which the parser reads as `any_value(x) ignore nulls`; any other function as it is."""
+    said = isinstance(function, exp.IgnoreNulls) and isinstance(function.this, exp.AnyValue)
+    return function.this if said else function
+
+
 def _check_function(node: exp.Expr, source: SqlText) -> None:
-    function = node.this
+    function = without_nulls(node.this)
     about_nulls = isinstance(function, exp.IgnoreNulls | exp.RespectNulls)
     shown = source.word(function.this) if about_nulls else source.call(function)
     if isinstance(function, exp.Filter):
-        if not isinstance(function.this, _AGGREGATES):
+        folded = without_nulls(function.this)
+        if not isinstance(folded, exp.AggFunc) or isinstance(folded, _OF_ROWS):
             raise source.error(
                 "`filter` of what is no aggregate",
                 node,

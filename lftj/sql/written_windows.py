@@ -19,7 +19,7 @@ from sqlglot import exp
 from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText, standing_for
 from lftj.sql.stars import star_of
-from lftj.sql.window_checks import check_based
+from lftj.sql.window_checks import check_based, without_nulls
 
 _NAMES: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
@@ -37,13 +37,14 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.Sum: "sum",
     exp.Avg: "mean",
     exp.Min: "min",
+    exp.AnyValue: "min",
     exp.Max: "max",
 }
 # Farther away than any row.
 FARTHEST = 1 << 40
 KNOWN = (
     "row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag, lead, first_value, last_value, nth_value, "
-    "sum, count, avg, min and max"
+    "sum, count, avg, min, max, any_value, bool_and, bool_or and count_if"
 )
 
 
@@ -75,8 +76,9 @@ class WrittenWindow:
         function = node.this
         name = _NAMES.get(type(function), "")
         taken = function.args.get("this") if name else None
-        if not name or isinstance(taken, exp.Distinct):
-            raise text.unsupported(f"`{text.call(function)}` over a window", node, f"lftj has {KNOWN}")
+        if not name or isinstance(taken, exp.Distinct) or (name == "count" and function.expressions):
+            asked = function.this if isinstance(function, exp.Filter) else function
+            raise text.unsupported(f"`{text.call(asked)}` over a window", node, f"lftj has {KNOWN}")
         number = 0
         if name == "ntile":
             number, taken = _number(taken, node, text, least=1), None
@@ -240,9 +242,11 @@ def _define(node: exp.Expr, defined: Mapping[str, exp.Expr]) -> None:
 
 def _by_others(node: exp.Window) -> exp.Expr:
     """What the value of a window is where other functions say it; the window itself where not."""
-    function = node.this
-    if isinstance(function, exp.Filter):
-        condition, function = function.expression.this, function.this
+    function = without_nulls(node.this)
+    node.set("this", function)
+    filtered = without_nulls(function.this) if isinstance(function, exp.Filter) else None
+    if filtered is not None and type(filtered) in _NAMES and not isinstance(filtered.this, exp.Distinct):
+        condition, function = function.expression.this, filtered
         taken = exp.Literal.number(1) if isinstance(function.this, exp.Star) else function.this
         function.set("this", exp.Case(ifs=[exp.If(this=condition.copy(), true=taken.copy())]))
         node.set("this", function)
@@ -250,19 +254,19 @@ def _by_others(node: exp.Window) -> exp.Expr:
         case exp.Lag() | exp.Lead() if function.args.get("default") is not None:
             return _with_default(node, function)
         case exp.PercentRank():
-            one, count = exp.Literal.number(1), _over(node, exp.Count(this=exp.Star()), ordered=False)
-            rank = exp.Sub(this=_over(node, exp.Rank()), expression=one)
+            one, count = exp.Literal.number(1), over(node, exp.Count(this=exp.Star()), ordered=False)
+            rank = exp.Sub(this=over(node, exp.Rank()), expression=one)
             others = exp.paren(exp.Sub(this=count, expression=one.copy()))
             alone = exp.EQ(this=count.copy(), expression=one.copy())
             return _case(alone, exp.Literal.number("0.0"), _ratio(exp.paren(rank), others))
         case exp.CumeDist():
-            up_to, every = (_over(node, exp.Count(this=exp.Star()), ordered=ordered) for ordered in (True, False))
+            up_to, every = (over(node, exp.Count(this=exp.Star()), ordered=ordered) for ordered in (True, False))
             up_to.set("spec", None)
             return exp.paren(_ratio(up_to, every))
     return node
 
 
-def _over(node: exp.Window, function: exp.Expr, *, ordered: bool = True) -> exp.Window:
+def over(node: exp.Window, function: exp.Expr, *, ordered: bool = True) -> exp.Window:
     """Another function over the same window; not `ordered`: over the whole partition."""
     made = node.copy()
     made.set("this", function)
@@ -287,10 +291,10 @@ def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
     offset = exp.paren((function.args.get("offset") or exp.Literal.number(1)).copy())
     sign = exp.Sub if isinstance(function, exp.Lag) else exp.Add
     there = exp.Between(
-        this=exp.paren(sign(this=_over(node, exp.RowNumber()), expression=offset)),
+        this=exp.paren(sign(this=over(node, exp.RowNumber()), expression=offset)),
         low=exp.Literal.number(1),
-        high=_over(node, exp.Count(this=exp.Star()), ordered=False),
+        high=over(node, exp.Count(this=exp.Star()), ordered=False),
     )
-    made = _case(there, _over(node, plain), default.copy())
+    made = _case(there, over(node, plain), default.copy())
     standing_for(node, made.this)
     return made

@@ -109,6 +109,15 @@ WRITTEN = [
     "select x, max(s) over (partition by x) from (select x, count(*) over (partition by k) as s from w) q",
     "select * from (select s, x from (select x, count(*) over (partition by k) as s from w) q order by s, x limit 4) p",
     "with q as (select k, sum(x) over (partition by k) as s from w) select p.k, p.s from q p join q o on p.s < o.s",
+    # aggregates that others say (DuckDB's count_if of no rows is null, and its any_value the first)
+    "select id, bool_or(a > 1) over w, bool_and(a > 1) over w, bool_or(b = 'x') over (partition by a) from t "
+    "window w as (order by id rows between 1 preceding and 1 following)",
+    "select id, bool_and(a > 1) filter (where b is not null) over w, coalesce(count_if(a > 1) filter (where c > 0) "
+    "over w, 0) from t window w as (partition by d order by id)",
+    "select a, n, bool_or(distinct n > 0) over (partition by a) from u qualify bool_and(n > 0) over (partition by b)",
+    "select id from (select id from t order by bool_or(a > 1) over (partition by b), id limit 3) s",
+    "select b, bool_or(count_if(a > 1) > 0) over (), bool_or(sum(a) > 4) over (order by b) from t group by b",
+    "select id, any_value(a) over (partition by a), any_value(a) filter (where c > 0) over (partition by a) from t",
     "select id, avg(c) over w, avg(a) filter (where c > 0) over w from t window w as (order by id rows 2 preceding)",
     "select k, avg(x) over (order by k), avg(x) filter (where x > 0) over (partition by k) from w",
 ]
@@ -141,6 +150,7 @@ def function(random: Random, table: str) -> str:
     name = random.choice(
         ["row_number()", "rank()", "dense_rank()", f"ntile({random.randrange(1, 4)})", "count(*)", f"count({column})"]
         + [f"{op}({number})" for op in ("sum", "avg")]
+        + [f"{op}({number} > 1)" for op in ("bool_or", "bool_and")]
         + [f"{op}({column})" for op in ("min", "max", "lag", "lead", "first_value", "last_value")]
     )
     part = random.sample(columns, random.randrange(3))
@@ -230,6 +240,10 @@ def test_a_sum_that_leaves_64_bits_names_its_view(window: str) -> None:
         ("select sum(a) over w from t", "unknown window `w`"),
         ("select count(distinct a) over () from t", "not supported yet: `count(distinct a)` over a window"),
         ("select median(a) over () from t", "over a window"),
+        ("select median(a) filter (where id > 1) over () from t", "not supported yet: `median(a)` over a window"),
+        ("select max_by(b, a) filter (where id > 1) over () from t", "not supported yet: `max_by(b, a)` over a window"),
+        ("select count(distinct a) filter (where id > 1) over () from t", "`count(distinct a)` over a window"),
+        ("select count(a, b) over () from t", "not supported yet: `count(a, b)` over a window"),
         ("select sum(b) over () from t", "`sum(b)` of text"),
         ("select ntile(0) over (order by a) from t", "not supported yet: `NTILE(0)"),
         ("select lag(a, id) over (order by a) from t", "not supported yet: `LAG(a, id)"),
@@ -329,7 +343,7 @@ def test_columns_are_called_as_their_functions_are_written() -> None:
     """And not as other functions that say them."""
     db = lftj.Database()
     db.sql("create table t (id int primary key, a int, b boolean)")
-    given = ["avg(a) over ()", "lag(a, 1, 5) over (order by id)", "cume_dist() over (order by a)"]
+    given = ["avg(a) over ()", "lag(a, 1, 5) over (order by id)", "cume_dist() over (order by a)", "bool_or(b) over ()"]
     assert list(db.sql(f"select {', '.join(given)} from t").columns) == given
     assert list(db.sql("select sum(a) filter (where b) over () from t").columns) == ["sum(a) filter(where b) over ()"]
 
@@ -340,6 +354,7 @@ def test_rows_are_ordered_by_functions_that_others_say() -> None:
     db.sql("create table t (id int primary key, a int, b text)")
     db.load("t", [(1, 5, "x"), (2, 3, "y"), (3, 1, "x")])
     for order, expected in (
+        ("bool_or(a > 3) over (partition by b), id", [2, 1, 3]),
         ("1 + cume_dist() over w desc", [1, 2, 3]),
         ("lag(a, 1, 4) over w", [2, 1, 3]),
     ):
