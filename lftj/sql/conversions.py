@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -63,6 +64,12 @@ def shown(type: str) -> str:
 
 
 # Casts
+
+
+class InTypeOf(exp.Expression, exp.Func):
+    """`this`, cast to whatever type `expression` has, of which only the type is asked."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
 def cast(term: ast.Term, type: str, wanted: str, node: exp.Expr, source: SqlText) -> ast.Term:
@@ -188,11 +195,16 @@ def with_room(terms: Sequence[ast.Term], types: Sequence[str]) -> list[ast.Term]
 
 def _other_sign(term: ast.Term, wanted: str) -> ast.Term:
     """An unsigned number as a number, or the other way."""
-    if isinstance(term, ast.Constant):
+    if isinstance(term, ast.Constant) and (wanted == NUMBER or term.value >= 0):
         return call("to_number" if wanted == NUMBER else "to_unsigned", wanted, call("to_string", SYMBOL, term))
     if wanted == NUMBER:
         return positive(ast.Functor("utoi", (term,)))
     return ast.Functor("itou", (positive(term),))
+
+
+def _to_unsigned(term: ast.Term, type: str, wanted: str) -> ast.Term:
+    """What a cast to a number has, as an unsigned one."""
+    return _other_sign(_CASTS[family_of(type), NUMBER](term, type, NUMBER), wanted)
 
 
 def _to_decimal(term: ast.Term, type: str, wanted: str) -> ast.Term:
@@ -236,6 +248,7 @@ _CASTS: dict[tuple[str, str], Conversion] = {
     (BOOL, NUMBER): lambda term, type, wanted: ast.Functor("to_number", (term,)),
     (UNSIGNED, NUMBER): lambda term, type, wanted: _other_sign(term, wanted),
     (NUMBER, UNSIGNED): lambda term, type, wanted: _other_sign(term, wanted),
+    **dict.fromkeys(((family, UNSIGNED) for family in (DECIMAL, FLOAT, BOOL)), _to_unsigned),
     (SYMBOL, UNSIGNED): lambda term, type, wanted: ast.Functor("to_unsigned", (ast.Functor("trim", (term,)),)),
     (DECIMAL, NUMBER): lambda term, type, wanted: call("to_number", NUMBER, _rescaled(term, type, 0)),
     (FLOAT, NUMBER): lambda term, type, wanted: call(

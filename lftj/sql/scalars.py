@@ -38,6 +38,7 @@ from lftj.sql.cases import (
 from lftj.sql.constants import number_constant
 from lftj.sql.conversions import (
     NUMBERS,
+    InTypeOf,
     as_unsigned,
     call,
     cast_type,
@@ -271,13 +272,21 @@ def _cast(of: Translator, node: exp.Expr) -> list[Case]:
         raise of.scope.source.unsupported(
             "`try_cast`", node, "use `cast`, whose failure is an error, and leave other texts out with `like`"
         )
-    wanted = type_name(node.args["to"], of.scope.source)
+    return _as(of, node, type_name(node.args["to"], of.scope.source), most_of(node.args["to"]))
+
+
+def _in_type_of(of: Translator, node: exp.Expr) -> list[Case]:
+    type = next((case.type for case in of.value(node.expression) if case.type), "")
+    return _as(of, node, type) if type else of.value(node.this)
+
+
+def _as(of: Translator, node: exp.Expr, wanted: str, most: int | None = None) -> list[Case]:
+    """What a cast has, to a type whose largest value may be told."""
     if wanted == BOOL:
         cases = of.value(node.this)
         if all(family_of(case.type) in NUMBERS for case in cases if case.type):
             zero = exp.Literal.number(0)
             return _predicate(of, exp.NEQ(this=node.this, expression=zero))
-    most = most_of(node.args["to"])
 
     def made(values: Sequence[Known]) -> tuple[ast.Term, str]:
         (value,) = values
@@ -423,6 +432,7 @@ _EXPRESSIONS: dict[type[exp.Expr], _Translated] = {
     exp.Greatest: _extreme,
     exp.Least: _extreme,
     exp.Cast: _cast,
+    InTypeOf: _in_type_of,
     exp.Neg: _negative,
     exp.Interval: interval_value,
 }

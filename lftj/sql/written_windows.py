@@ -4,7 +4,8 @@ What is on the left is written as on the right before it is translated:
 
     over w                      the window that `window w as (...)` defines
     f(x) filter (where c)       f(case when c then x end)
-    lag(x, n, d)                case when row_number() - n is a place in the partition then lag(x, n) else d end
+    lag(x, n, d)                case when row_number() - n is a place in the partition then lag(x, n) else d end,
+                                where d is cast to the type of x
     percent_rank, cume_dist     ranks and counts of peers, by the count of the partition
     distinct on (a) order by b  qualify row_number() over (partition by a order by b) = 1
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lftj.sql.conversions import InTypeOf
 from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText, standing_for
 from lftj.sql.stars import star_of
@@ -285,7 +287,7 @@ def _case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = Non
 
 
 def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
-    """A neighbour where there is one in the partition, else the default."""
+    """A neighbour where there is one in the partition, else the default in its type, as in DuckDB."""
     default, plain = function.args["default"], function.copy()
     plain.set("default", None)
     offset = exp.paren((function.args.get("offset") or exp.Literal.number(1)).copy())
@@ -295,6 +297,7 @@ def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
         low=exp.Literal.number(1),
         high=over(node, exp.Count(this=exp.Star()), ordered=False),
     )
-    made = _case(there, over(node, plain), default.copy())
+    near = over(node, plain)
+    made = _case(there, near, InTypeOf(this=exp.paren(default.copy()), expression=near.copy()))
     standing_for(node, made.this)
     return made

@@ -47,6 +47,7 @@ timestamp '1995-01-01 10:00:00' - interval '1' day; substring(w, 2); substring(w
 substring(s, 0, 2); substring(w, -2); substring(w, -4, 2); substring(s, -4, 2); upper(s); lower(w); length(s)
 s || w; s || '-' || i; w || d; concat(s, w); left(w, 2); right(w, 2); right(s, 2); trim(w); strpos(w, 'e')
 replace(w, 'e', 'E'); s || t; s || p; s || b; 'a' || 'b'; s || null; concat(s, i); cast(i as double)
+abs(d)::ubigint; abs(f)::ubigint; b::ubigint
 cast(d as double); i::decimal(9,2); d::decimal(9,1); e::decimal(9,2); d::bigint; f::bigint; e::int; f::decimal(9,1)
 i::varchar; d::varchar; t::varchar; p::varchar; f::varchar; b::varchar; b::int; t::timestamp; p::date
 '1995-01-01'::date; '12'::int; '1.25'::decimal(5,2); i::boolean; null::int; '1995-02-03 10:00:00'::timestamp

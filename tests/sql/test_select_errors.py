@@ -109,7 +109,6 @@ PARTS = {
     "select * from t full join (select true as a) as y using (a)": "`t.a = y.a` has values of type boolean and of",
     "select id from t where b > any (select n from u)": "`b > n` has values of type bigint and of type text",
     "select rank() over (order by a) > true from t": "`RANK() OVER (ORDER BY a) > TRUE` has values of type boolean",
-    "select lag(a, 1, b) over (order by a) from t": "`LAG(a, 1, b) OVER (ORDER BY a)` has values of type bigint and of",
     "select count(*) from t group by a + 1 having upper(a + 1) = 'x'": "`a + 1` is bigint, and `upper` takes text",
     "select stddev(a) from t": "not supported yet: the aggregate `stddev`",
     "select sum(b) from t": "`sum(b)` of text",

@@ -109,6 +109,8 @@ WRITTEN = [
     "select x, max(s) over (partition by x) from (select x, count(*) over (partition by k) as s from w) q",
     "select * from (select s, x from (select x, count(*) over (partition by k) as s from w) q order by s, x limit 4) p",
     "with q as (select k, sum(x) over (partition by k) as s from w) select p.k, p.s from q p join q o on p.s < o.s",
+    "select id, lag(a, 1, 2.5) over w, lead(c, 1, 1.005) over w, lag(b, 2, id) over w, lead(c, 1, a) over w, "
+    "lag(d, 1, timestamp '2024-05-05 11:00:00') over w, lag(a, 1, b is null) over w from t window w as (order by id)",
     # aggregates that others say (DuckDB's count_if of no rows is null, and its any_value the first)
     "select id, bool_or(a > 1) over w, bool_and(a > 1) over w, bool_or(b = 'x') over (partition by a) from t "
     "window w as (order by id rows between 1 preceding and 1 following)",
@@ -337,6 +339,26 @@ def test_a_mean_is_exact_where_its_sum_does_not_fit() -> None:
     assert list(db.sql("select avg(n), avg(d), avg(x) from t")) == list(
         db.sql("select distinct avg(n) over (), avg(d) over (), avg(x) over () from t")
     )
+
+
+def test_a_default_has_the_type_of_the_column() -> None:
+    """As in DuckDB: one that is a double made doubles of all values."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a int, u ubigint, c decimal(9, 2), d date)")
+    given = [
+        "a, 1, 5e0",
+        "a, 1, 2.5",
+        "u, 1, 5e0",
+        "u, 1, 2.5",
+        "c, 1, 1.005",
+        "c, 1, 3e0",
+        "d, 1, timestamp '2024-01-05'",
+    ]
+    columns = db.sql(f"select {', '.join(f'lag({one}) over (order by id)' for one in given)} from t").columns
+    types = ["number?"] * 2 + ["unsigned?"] * 2 + ["decimal(18,2)?"] * 2 + ["date?"]
+    assert [*columns.values()] == types
+    with pytest.raises(lftj.ProgramError, match="a cast from date to bigint"):
+        db.sql("select lag(a, 1, d) over (order by id) from t")
 
 
 def test_columns_are_called_as_their_functions_are_written() -> None:
