@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.null import is_code_of_null
 from lftj.language.types import DECIMAL, NUMBER, SYMBOL
 from lftj.sql.branches import Branch
 from lftj.sql.cases import Known, computed, null_case
@@ -26,7 +27,7 @@ from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import Expressions
 from lftj.sql.view import OutputColumn, Rows
-from lftj.values.type_table import family_of
+from lftj.values.type_table import family_of, with_null
 
 if TYPE_CHECKING:
     from lftj.sql.places import SqlText
@@ -44,7 +45,7 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
     sides = [_side(queries, part, around) for part in (node.left, node.right)]
     one, two = (
         rows_of(queries, [block], distinct=each_once or (distinct and isinstance(node, exp.Intersect)), word="side")
-        for block in unified(queries, sides, node)
+        for block in _of_one_type(queries, sides, node)
     )
     return _Combined(QueryScope(queries, around), node, one, two).rows()
 
@@ -76,6 +77,16 @@ def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> SelectBlo
 def unified(
     queries: Queries, blocks: list[SelectBlock], node: exp.Expr, types: Sequence[str] = ()
 ) -> list[SelectBlock]:
+    """The blocks as one head may have their rows: with columns of `types`, if these are given, else of common ones."""
+    made = _of_one_type(queries, blocks, node, types)
+    for outputs in zip(*(block.outputs for block in made), strict=True):
+        _check_codes_of_null(outputs, queries.text)
+    return made
+
+
+def _of_one_type(
+    queries: Queries, blocks: list[SelectBlock], node: exp.Expr, types: Sequence[str] = ()
+) -> list[SelectBlock]:
     """The blocks with columns of the same types: of `types`, if these are given, else of those that hold all values."""
     widths = {len(block.outputs) for block in blocks}
     if len(widths) > 1:
@@ -92,6 +103,21 @@ def unified(
                 output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, output.node))
             output.cases = [null_case(case.literals, wanted) if case.term is None else case for case in output.cases]
     return blocks
+
+
+def _check_codes_of_null(outputs: Sequence[Output], source: SqlText) -> None:
+    """Refuse a constant that stands for null in a column that another side lets be null."""
+    if not any(case.nullable for output in outputs for case in output.cases):
+        return
+    for output in outputs:
+        for case in output.cases:
+            if isinstance(case.term, ast.Constant) and is_code_of_null(case.term.value, with_null(case.type)):
+                raise source.error(
+                    f"`{case.term.value}` in a column of a set operation that may be null",
+                    output.node,
+                    why="the code of this value is that of null there",
+                    remedy="write another value, or give out one instead of null elsewhere, as in `coalesce(x, 0)`",
+                )
 
 
 def _common(outputs: Sequence[Output], source: SqlText) -> str:

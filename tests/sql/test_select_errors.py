@@ -211,6 +211,33 @@ def test_what_is_wrong_is_named_with_its_place(sql: str) -> None:
     assert caught.value.where.startswith("<sql>:1:")
 
 
+@pytest.mark.parametrize("union", ["union", "union all"])
+def test_a_constant_that_stands_for_null_is_refused_in_words_of_sql(union: str) -> None:
+    """The message named a head that nobody wrote, and no place."""
+    db = lftj.Database()
+    db.sql("create table k (u ubigint, n bigint); insert into k values (1, 1), (null, null)")
+    for sql, value in (
+        (f"select u from k {union} select 18446744073709551615", "18446744073709551615"),
+        (f"select n from k {union} select 5 {union} select '-9223372036854775808'", "-9223372036854775808"),
+        (
+            f"with recursive r(n) as (select u from k {union} select 18446744073709551615 from r) select * from r",
+            "18446744073709551615",
+        ),
+    ):
+        with pytest.raises(lftj.ProgramError) as caught:
+            db.sql(sql)
+        assert f"`{value}" in caught.value.what
+        assert "in a column of a set operation that may be null" in caught.value.what
+        assert sql[caught.value.diagnostics[0].span.column - 1 :].lstrip("'").startswith(value)
+    # Where null cannot be it is a value, and no row of the other side is it.
+    assert list(db.sql(f"select coalesce(u, 0) from k {union} select 18446744073709551615")) == [
+        (0,),
+        (1,),
+        (2**64 - 1,),
+    ]
+    assert not list(db.sql("select u from k intersect select 18446744073709551615"))
+
+
 def test_a_value_of_several_rows_is_an_error_that_names_them() -> None:
     pair = Pair()
     pair.db.load("t", [(7, 1, None, None, None)])
