@@ -199,6 +199,17 @@ def rounding() -> list[Signature]:
             partial=of_decimal,
             result_of=typed.rounded,
         ),
+        Signature(
+            "trunc",
+            (EACH, NUMBER),
+            EACH,
+            "The number without what follows so many digits behind the point (negative: before it); of a float as its "
+            "shortest text says.",
+            "trunc(-2.345d, 2) = -2.34d",
+            domain,
+            text=text_functors.cut,
+            result_of=typed.rounded,
+        ),
         whole("floor", "The greatest whole number that is not above.", "floor(-2.5) = -3.0", text_functors.floor),
         whole("ceil", "The least whole number that is not below.", "ceil(2.5d) = 3d", text_functors.ceil),
     ]
@@ -225,10 +236,48 @@ def of_texts() -> list[Signature]:
     def of_text(name: str, doc: str, example: str, text: Callable[[str], str]) -> Signature:
         return Signature(name, (SYMBOL,), SYMBOL, doc, example, text=text)
 
+    def of_end(name: str, doc: str, example: str, text: Callable[[str, str], str]) -> Signature:
+        return Signature(name, (SYMBOL, SYMBOL), SYMBOL, f"{doc} of the characters of the second.", example, text=text)
+
+    def filled(name: str, doc: str, example: str, text: Callable[[str, int, str], str]) -> Signature:
+        doc = (
+            f"The first characters, so many; where there are fewer, those of the third argument {doc}, as often as it "
+            "takes. An error of none to fill with, or of more than 100 million."
+        )
+        return Signature(name, (SYMBOL, NUMBER, SYMBOL), SYMBOL, doc, example, text=text, partial=frozenset({SYMBOL}))
+
     return [
         of_text("lower", "The text in small letters.", 'lower("Ab") = "ab"', str.lower),
         of_text("upper", "The text in capitals.", 'upper("Ab") = "AB"', str.upper),
         of_text("trim", "The text without spaces around it.", 'trim(" a b ") = "a b"', text_functors.trimmed),
+        of_end("ltrim", "The text from the first on that is none", 'ltrim("xya", "yx") = "a"', text_functors.begun),
+        of_end("rtrim", "The text up to the last that is none", 'rtrim("axy", "yx") = "a"', text_functors.ended),
+        filled("lpad", "before it", 'lpad("7", 3, "0") = "007"', text_functors.filled_before),
+        filled("rpad", "behind it", 'rpad("7", 3, "0") = "700"', text_functors.filled_behind),
+        Signature(
+            "left",
+            (SYMBOL, NUMBER),
+            SYMBOL,
+            "The first characters, so many; negative: all but so many at the end.",
+            'left("Hello", 2) = "He"',
+            text=text_functors.first,
+        ),
+        Signature(
+            "right",
+            (SYMBOL, NUMBER),
+            SYMBOL,
+            "The last characters, so many; negative: all but so many at the beginning.",
+            'right("Hello", 2) = "lo"',
+            text=text_functors.last,
+        ),
+        Signature(
+            "substring",
+            (SYMBOL, NUMBER, NUMBER),
+            SYMBOL,
+            "Characters from a place on (from 1; from -1 backwards), of a length (negative: those before the place).",
+            'substring("Hello", -3, 2) = "ll"',
+            text=text_functors.part,
+        ),
         Signature(
             "replace",
             (SYMBOL, SYMBOL, SYMBOL),

@@ -130,6 +130,13 @@ def rounded(value: float | decimal.Decimal, digits: int) -> float | decimal.Deci
     return float(_to_digits(decimal.Decimal(repr(value)), digits, decimal.ROUND_HALF_UP)) if isfinite(value) else value
 
 
+def cut(value: float | decimal.Decimal, digits: int) -> float | decimal.Decimal:
+    """The number without what is behind so many digits behind the point; of a float those of its shortest text."""
+    if isinstance(value, decimal.Decimal):
+        return _to_digits(value, min(digits, -int(value.as_tuple().exponent)), decimal.ROUND_DOWN)
+    return float(_to_digits(decimal.Decimal(repr(value)), digits, decimal.ROUND_DOWN)) if isfinite(value) else value
+
+
 def floor(value: float | decimal.Decimal) -> float | decimal.Decimal:
     """The greatest whole number that is not above a value."""
     if isinstance(value, decimal.Decimal):
@@ -162,6 +169,58 @@ def add_months(time: datetime.date, months: int) -> datetime.date:
 def trimmed(text: str) -> str:
     """The text without spaces around it."""
     return text.strip(" ")
+
+
+def begun(text: str, characters: str) -> str:
+    """The text from the first on that is none of some characters."""
+    return text.lstrip(characters)
+
+
+def ended(text: str, characters: str) -> str:
+    """The text up to the last that is none of some characters."""
+    return text.rstrip(characters)
+
+
+def first(text: str, count: int) -> str:
+    """The first `count` characters of a text; if it is negative, all but so many at its end."""
+    return text[:count]
+
+
+def last(text: str, count: int) -> str:
+    """The last `count` characters of a text; if it is negative, all but so many at its beginning."""
+    return text[-count:] if count else ""
+
+
+def part(text: str, place: int, length: int) -> str:
+    """`length` characters from a place on, counted from 1, or backwards from -1; if negative, those before it.
+
+    There are places before the first one and behind the last, and no characters.
+    """
+    begin = place - 1 if place >= 0 else len(text) + place
+    low, high = sorted((begin, begin + length))
+    return text[max(low, 0) : max(high, 0)]
+
+
+def filled_before(text: str, length: int, fill: str) -> str:
+    """So many characters: of `fill`, again and again, and then the text, or the first of the text alone."""
+    return _filling(text, length, fill) + text[: max(length, 0)]
+
+
+def filled_behind(text: str, length: int, fill: str) -> str:
+    """So many characters: the text, or the first of it, and then those of `fill`, again and again."""
+    return text[: max(length, 0)] + _filling(text, length, fill)
+
+
+def _filling(text: str, length: int, fill: str) -> str:
+    """What a text lacks of so many characters."""
+    lacking = length - len(text)
+    if lacking <= 0:
+        return ""
+    if not fill:
+        raise ValueError(f"it has {len(text):,} characters, and nothing to be filled with")
+    if length > LONGEST:
+        raise ValueError(f"it would have {length:,} characters")
+    return (fill * (lacking // len(fill) + 1))[:lacking]
 
 
 def replaced(text: str, old: str, new: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -157,6 +157,8 @@ def test_rounding_of_decimals() -> None:
         unit = Decimal(1).scaleb(-min(digits, 3))
         found = computed("x:decimal(18,3)", rows, "x", f"round(x, {digits})")
         assert found == {(x,): x.quantize(unit, ROUND_HALF_UP) for x in some}
+        found = computed("x:decimal(18,3)", rows, "x", f"trunc(x, {digits})")
+        assert found == {(x,): x.quantize(unit, ROUND_DOWN) for x in some}
     assert computed("x:decimal(18,3)", rows, "x", "floor(x)") == {(x,): math.floor(x) for x in some}
     assert computed("x:decimal(18,3)", rows, "x", "ceil(x)") == {(x,): math.ceil(x) for x in some}
     assert computed("x:decimal(18,3)", rows, "x", "to_float(x)") == {(x,): float(x) for x in some}
@@ -169,6 +171,8 @@ def test_rounding_of_floats() -> None:
     for term, expected in (
         ("round(x, 2)", [-2.5, -0.5, 0.0, 0.3, 2.35, 2.5, 1e300, inf]),
         ("round(x, 0)", [-3, -1, 0, 0, 2, 3, 1e300, inf]),
+        ("trunc(x, 2)", [-2.5, -0.5, 0.0, 0.3, 2.34, 2.5, 1e300, inf]),
+        ("trunc(x, -1)", [0, 0, 0, 0, 0, 0, 1e300, inf]),
         ("floor(x)", [-3, -1, 0, 0, 2, 2, 1e300, inf]),
         ("ceil(x)", [-2, 0, 0, 1, 3, 3, 1e300, inf]),
     ):
@@ -219,6 +223,23 @@ def test_functors_of_floats(op: str, of: Any, columns: bool) -> None:
         ("reverse(t)", lambda t: t[::-1]),
         ("repeat(t, 2)", lambda t: t + t),
         ("repeat(t, -1)", lambda t: ""),
+        ('ltrim(t, "Ba ")', lambda t: t.lstrip("Ba ")),
+        ('rtrim(t, "A \\t")', lambda t: t.rstrip("A \t")),
+        ('ltrim(t, "")', lambda t: t),
+        ('lpad(t, 5, "xy")', lambda t: ("xyxyx"[: max(5 - len(t), 0)] + t)[:5]),
+        ('rpad(t, 5, "xy")', lambda t: (t + "xyxyx")[:5]),
+        ('lpad(t, -1, "")', lambda t: ""),
+        ("left(t, 2)", lambda t: t[:2]),
+        ("left(t, -2)", lambda t: t[:-2]),
+        ("right(t, 2)", lambda t: t[-2:]),
+        ("right(t, -2)", lambda t: t[2:]),
+        ("right(t, 0)", lambda t: ""),
+        ("right(t, -9223372036854775808)", lambda t: ""),
+        ("substring(t, 2, 3)", lambda t: t[1:4]),
+        ("substring(t, 0, 3)", lambda t: t[:2]),
+        ("substring(t, -3, 2)", lambda t: t[max(len(t) - 3, 0) : max(len(t) - 1, 0)]),
+        ("substring(t, 4, -2)", lambda t: t[1:3]),
+        ("substring(t, 9223372036854775807, 9223372036854775807)", lambda t: ""),
         ('split(t, "a", 1)', lambda t: dict(enumerate(t.split("a"))).get(1, "")),
         ('split(t, "a", -2)', lambda t: ["", *t.split("a")][-2]),
         ('split(t, "x", 0)', lambda t: t),
@@ -258,6 +279,8 @@ def test_texts_of_texts(term: str, of: Any) -> None:
         ("x:date", (dt.date.max,), "add_months(x, 1)", "not in the range of its type"),
         ("x:date", (dt.date.max,), "add_months(x, 9223372036854775807)", "not in the range of its type"),
         ("x:timestamp", (dt.datetime.min,), "add_months(x, -1)", "not in the range of its type"),
+        ("x:symbol", ("a",), 'lpad(x, 2, "")', "nothing to be filled with"),
+        ("x:symbol", ("a",), 'rpad(x, 9223372036854775807, "b")', "it would have 9,223,372,036,854,775,807 characters"),
         ("x:decimal(5,2)", (Decimal(0),), "1.0 / to_float(x)", "division by zero"),
         ("x:decimal(18,0)", (Decimal(10**18 - 1),), "round(x, -1)", "out of the range of its type"),
     ],
