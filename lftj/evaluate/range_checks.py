@@ -16,6 +16,7 @@ from lftj.language.types import NUMBER
 
 GREATEST = 2**63 - 1
 _OF_UNSIGNED = "utoi"
+_NEGATIVE = "is less than 0"
 
 
 class RangeCheck(NamedTuple):
@@ -23,6 +24,12 @@ class RangeCheck(NamedTuple):
 
     term: Term
     fault: str
+
+    @property
+    def why(self) -> str:
+        """Why that is wrong."""
+        also = ", and `<<` numbers from 0 on" if self.fault == _NEGATIVE else ""
+        return f"a cast takes what its type holds{also}; nothing was changed"
 
 
 def range_check(term: Apply, terms: Iterable[Apply]) -> RangeCheck | None:
@@ -35,7 +42,7 @@ def range_check(term: Apply, terms: Iterable[Apply]) -> RangeCheck | None:
         within = f"is not from 0 to {most}"
         if isinstance(inner, Apply) and inner.op == _OF_UNSIGNED:
             return RangeCheck(inner.args[0], f"is greater than {GREATEST}" if most is None else within)
-        return RangeCheck(inner, "is less than 0" if most is None else within)
+        return RangeCheck(inner, _NEGATIVE if most is None else within)
     if isinstance(inner, Apply) and (most := _most(term, inner)) is not None:
         less, sign = _sum_of(inner)
         if sign == GREATEST and isinstance(less, Apply) and (given := _sum_of(less))[1] == -GREATEST:

@@ -119,7 +119,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
         return EvaluationError(
             f"`{value}` {asked.fault}",
             where=where,
-            why="a cast takes what its type holds; nothing was changed",
+            why=asked.why,
             remedy="cast to a type that holds it, or exclude such rows",
         )
     applied = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))

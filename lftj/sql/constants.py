@@ -132,4 +132,9 @@ _ARITHMETIC: dict[str, Any] = {
     "utof": float,
     "max": max,
     "min": min,
+    "band": lambda a, b: a & b,
+    "bor": lambda a, b: a | b,
+    "bnot": lambda a: ~a,
+    "bshl": lambda a, b: a << b % 64,
+    "bshr": lambda a, b: a >> b % 64,
 }

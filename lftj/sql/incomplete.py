@@ -247,9 +247,9 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
 # How many arguments functions take for which the parser knows more, of other dialects, or drops the others.
 _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
     **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf), 1),
-    **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths), 2),
+    **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths, exp.Trunc, exp.Trim), 2),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor), 2),
-    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart, exp.ArgMax, exp.ArgMin), 3),
+    **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart, exp.Pad, exp.ArgMax, exp.ArgMin), 3),
 }
 # How many functions take at least of which the parser makes trees with fewer.
 _LEAST_ARGUMENTS: dict[type[exp.Expr], int] = {exp.Replace: 3, exp.SplitPart: 3, exp.ArgMax: 2, exp.ArgMin: 2}

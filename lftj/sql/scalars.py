@@ -270,7 +270,9 @@ def _extreme_of(of: Translator, node: exp.Expr, type: str, values: Sequence[Sequ
 def _cast(of: Translator, node: exp.Expr) -> list[Case]:
     if isinstance(node, exp.TryCast):
         raise of.scope.source.unsupported(
-            "`try_cast`", node, "use `cast`, whose failure is an error, and leave other texts out with `like`"
+            "`try_cast`",
+            node,
+            "cast where it can be, as in `case when x similar to '[0-9]{1,18}' then cast(x as bigint) end`",
         )
     return _as(of, node, type_name(node.args["to"], of.scope.source), most_of(node.args["to"]))
 

@@ -24,7 +24,7 @@ from lftj.sql.conversions import NUMBERS, ZONED, call, has_cast, shown
 from lftj.sql.places import SqlText, as_duckdb
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
-from lftj.sql.whole_numbers import negated, number, with_zeros
+from lftj.sql.whole_numbers import GREATEST, cut, negated, number, shifted_left, shifted_right, with_zeros
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 
@@ -86,6 +86,8 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "xor",
     exp.BitwiseNot: "~",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }
 
 
@@ -94,11 +96,18 @@ def _either(takes: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def whole_constant(of: Translator, node: exp.Expr, argument: exp.Expr, what: str) -> int:
-    """The whole number that an argument writes out."""
+def written_number(of: Translator, argument: exp.Expr) -> int | None:
+    """The whole number that an argument writes out; None if it writes none."""
     cases = of.value(argument)
-    if len(cases) == 1 and isinstance(cases[0].term, ast.Constant) and cases[0].type == NUMBER:
-        return int(cases[0].term.value)
+    known = len(cases) == 1 and isinstance(cases[0].term, ast.Constant) and cases[0].type == NUMBER
+    return int(cases[0].term.value) if known else None  # type: ignore[union-attr]
+
+
+def whole_constant(of: Translator, node: exp.Expr, argument: exp.Expr, what: str) -> int:
+    """The whole number that an argument is to write out."""
+    found = written_number(of, argument)
+    if found is not None:
+        return found
     raise of.scope.source.unsupported(f"{what} that is no constant", node, "write the number out")
 
 
@@ -112,21 +121,22 @@ def _abs(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
     return call("max", type, value.term, opposite), type
 
 
-def _round(of: Translator, node: exp.Expr) -> list[Case]:
+def _to_digits(of: Translator, node: exp.Expr, name: str) -> list[Case]:
+    """`round(x, n)` and `trunc(x, n)`."""
     decimals = node.args.get("decimals")
     digits = 0 if decimals is None else whole_constant(of, node, decimals, "a number of digits")
 
-    def rounded(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         (value,) = values
         if value.type == NUMBER and digits >= 0:
             return value.term, NUMBER
         if value.type == NUMBER:
-            return with_zeros(value.term, -digits), NUMBER
+            return (with_zeros if name == "round" else cut)(value.term, -digits), NUMBER
         most = max(-DIGITS, min(DIGITS, digits))
         type = decimal_of(min(scale_of(value.type), max(digits, 0))) if family_of(value.type) == DECIMAL else FLOAT
-        return call("round", type, value.term, number(most)), type
+        return call(name, type, value.term, number(most)), type
 
-    return applied(of, node, SqlFunction((_SIGNED,), rounded, repeats=digits < 0), [node.this])
+    return applied(of, node, SqlFunction((_SIGNED,), result, repeats=digits < 0), [node.this])
 
 
 def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Result]:
@@ -141,9 +151,9 @@ def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Resul
 
 
 def _toward_zero(of: Translator, node: exp.Expr) -> list[Case]:
-    """`trunc(x)`, a number without what is behind its point."""
+    """`trunc(x)`, a number without what is behind its point, and `trunc(x, n)`, behind so many digits."""
     if node.args.get("decimals") is not None:
-        raise of.scope.source.unsupported("`trunc` to digits", node, "use `round`, or `trunc(x * 100) / 100`")
+        return _to_digits(of, node, "trunc")
 
     def truncated(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         below, type = _whole("floor")(of, node, values)
@@ -181,6 +191,13 @@ def _bitwise(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
     return lambda of, node: applied(of, node, function, [node.this, node.expression])
 
 
+def _shift(shifted: Callable[[ast.Term, ast.Term], ast.Term]) -> Callable[[Translator, exp.Expr], list[Case]]:
+    function = SqlFunction(
+        ((NUMBER,),) * 2, lambda of, node, values: (shifted(*map(_term, values)), NUMBER), repeats=True
+    )
+    return lambda of, node: applied(of, node, function, [node.this, node.expression])
+
+
 def _term(value: Known) -> ast.Term:
     return value.term
 
@@ -192,13 +209,18 @@ def _of_text(name: str, type: str = SYMBOL) -> SqlFunction:
     return SqlFunction(((SYMBOL,),) * 3, lambda of, node, values: (call(name, type, *(v.term for v in values)), type))
 
 
+# A text, and a place or numbers of characters.
+_OF_PARTS = ((SYMBOL,), (NUMBER,), (NUMBER,))
+
+
 def _substring(of: Translator, node: exp.Expr) -> list[Case]:
     """Characters from a place that is counted from 1, or from the end if it is negative."""
     length = node.args.get("length")
-    start = whole_constant(of, node, node.args["start"], "a start")
-    count = None if length is None else whole_constant(of, node, length, "a length")
-    if count is not None and count < 0:
-        raise of.scope.source.unsupported("a negative length", node, "give the place where the part begins")
+    start = written_number(of, node.args["start"])
+    count = None if length is None else written_number(of, length)
+    if start is None or (length is not None and (count is None or count < 0)):
+        arguments = [node.this, node.args["start"], length or exp.Literal.number(GREATEST)]
+        return applied(of, node, SqlFunction(_OF_PARTS, _of_text("substring").of), arguments)
 
     def part(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         text = values[0].term
@@ -217,9 +239,10 @@ def _substring(of: Translator, node: exp.Expr) -> list[Case]:
 
 def _end(of: Translator, node: exp.Expr) -> list[Case]:
     """`left(x, n)` and `right(x, n)`."""
-    count = whole_constant(of, node, node.expression, "a length")
-    if count < 0:
-        raise of.scope.source.unsupported("a negative length", node, "use `substring`")
+    count = written_number(of, node.expression)
+    if count is None or count < 0:
+        name = "left" if isinstance(node, exp.Left) else "right"
+        return applied(of, node, SqlFunction(_OF_PARTS, _of_text(name).of), [node.this, node.expression])
 
     def part(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         text = values[0].term
@@ -257,10 +280,30 @@ def _concat(of: Translator, node: exp.Expr) -> list[Case]:
     return computed(values, lambda values: (call("cat", SYMBOL, *(v.term for v in values)), SYMBOL))
 
 
+def _pad(of: Translator, node: exp.Expr) -> list[Case]:
+    """`lpad(x, n, fill)` and `rpad(x, n, fill)`."""
+    name, fill = "lpad" if node.args["is_left"] else "rpad", node.args.get("fill_pattern")
+    if fill is None:
+        raise of.scope.source.error(node=node, **too_few_arguments(name, 2))
+    function = SqlFunction(((SYMBOL,), (NUMBER,), (SYMBOL,)), _of_text(name).of)
+    return applied(of, node, function, [node.this, node.expression, fill])
+
+
 def _trim(of: Translator, node: exp.Expr) -> list[Case]:
-    if node.args.get("position") or node.expression is not None:
-        raise of.scope.source.unsupported("`trim` of one side, or of other characters", node, "use `trim(x)`")
-    return applied(of, node, _of_text("trim"), [node.this])
+    """`trim(x)`, `ltrim(x)` and `rtrim(x)`, of spaces or of other characters."""
+    position, characters = node.args.get("position"), node.args.get("expression")
+    sides = ["rtrim"] * (position != "LEADING") + ["ltrim"] * (position != "TRAILING")
+    if characters is None and len(sides) == 2:
+        return applied(of, node, _of_text("trim"), [node.this])
+
+    def trimmed(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        text, other = map(_term, values)
+        for name in sides:
+            text = call(name, SYMBOL, text, other)
+        return text, SYMBOL
+
+    arguments = [node.this, exp.Literal.string(" ") if characters is None else characters]
+    return applied(of, node, SqlFunction(((SYMBOL,),) * 2, trimmed), arguments)
 
 
 def _position(of: Translator, node: exp.Expr) -> list[Case]:
@@ -428,7 +471,7 @@ def _one(function: SqlFunction) -> Callable[[Translator, exp.Expr], list[Case]]:
 
 FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = {
     exp.Abs: _one(SqlFunction((_SIGNED,), _abs, repeats=True)),
-    exp.Round: _round,
+    exp.Round: lambda of, node: _to_digits(of, node, "round"),
     exp.Floor: _one(SqlFunction((_SIGNED,), _whole("floor"))),
     exp.Ceil: _one(SqlFunction((_SIGNED,), _whole("ceil"))),
     exp.Pow: lambda of, node: applied(of, node, SqlFunction((NUMBERS, NUMBERS), _power), [node.this, node.expression]),
@@ -438,6 +481,8 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Log: _logarithm,
     exp.Sign: sign,
     exp.Trunc: _toward_zero,
+    exp.BitwiseLeftShift: _shift(shifted_left),
+    exp.BitwiseRightShift: _shift(shifted_right),
     exp.BitwiseAnd: _bitwise("band"),
     exp.BitwiseOr: _bitwise("bor"),
     exp.BitwiseXor: _bitwise("bxor"),
@@ -451,6 +496,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.DPipe: _joined,
     exp.Concat: _concat,
     exp.Trim: _trim,
+    exp.Pad: _pad,
     exp.StrPosition: _position,
     exp.Replace: _replace,
     exp.Repeat: _repeat,

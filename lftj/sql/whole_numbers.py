@@ -15,7 +15,9 @@ from lftj.language import ast
 from lftj.language.types import NUMBER
 from lftj.sql.constants import folded
 
-_GREATEST = 2**63 - 1
+GREATEST = 2**63 - 1
+# The greatest power of 2 that is a number has this exponent.
+_MOST_SHIFTED = 62
 
 
 def number(value: int) -> ast.Constant:
@@ -51,12 +53,14 @@ def quotient(x: ast.Term, y: ast.Term) -> ast.Term:
 
 def positive(x: ast.Term) -> ast.Term:
     """A number from 0 on; an error of its row otherwise, as a sum on the way has no 64 bits."""
-    return added(added(x, number(-_GREATEST)), number(_GREATEST))
+    if isinstance(x, ast.Constant) and x.value < 0:  # whose sum would be folded, as the least number is one
+        return ast.Functor("checked_add", (ast.Functor("checked_add", (x, number(-GREATEST))), number(GREATEST)))
+    return added(added(x, number(-GREATEST)), number(GREATEST))
 
 
 def within(x: ast.Term, most: int) -> ast.Term:
     """A number from 0 to `most`; an error of its row otherwise."""
-    return added(added(positive(x), number(_GREATEST - most)), number(most - _GREATEST))
+    return added(added(positive(x), number(GREATEST - most)), number(most - GREATEST))
 
 
 def with_zeros(x: ast.Term, zeros: int) -> ast.Term:
@@ -69,6 +73,32 @@ def with_zeros(x: ast.Term, zeros: int) -> ast.Term:
     whole = quotient(x, unit)
     rest = difference(x, multiplied(whole, unit))
     return multiplied(added(whole, quotient(multiplied(rest, number(2)), unit)), unit)
+
+
+def cut(x: ast.Term, zeros: int) -> ast.Term:
+    """A number with so many zeros at its end, at least one, instead of the digits there."""
+    unit = number(10 ** min(zeros, 18))
+    return number(0) if zeros > 18 else multiplied(quotient(x, unit), unit)
+
+
+def shifted_left(x: ast.Term, count: ast.Term) -> ast.Term:
+    """A number from 0 on by a power of 2, with an exponent from 0 on; an error of its row otherwise."""
+    many = _folded("min", positive(count), number(2 * _MOST_SHIFTED))
+    rest = _folded("max", added(many, number(-_MOST_SHIFTED)), number(0))
+    near, far = (_folded("bshl", number(1), n) for n in (_folded("min", many, number(_MOST_SHIFTED)), rest))
+    found = multiplied(positive(x), near)
+    return found if far == number(1) else multiplied(found, far)
+
+
+def shifted_right(x: ast.Term, count: ast.Term) -> ast.Term:
+    """A number without so many of its last bits; 0 where there are no so many, as in DuckDB."""
+    near = _folded("min", _folded("max", count, number(-1)), number(64))
+    inside = _folded("bnot", _folded("bshr", _folded("bor", near, added(number(63), negated(near))), number(63)))
+    return _folded("band", _folded("bshr", x, near), inside)
+
+
+def _folded(name: str, *args: ast.Term) -> ast.Term:
+    return folded(ast.Functor(name, args), NUMBER)
 
 
 def product_of(terms: Sequence[ast.Term]) -> ast.Term:

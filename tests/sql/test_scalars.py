@@ -60,6 +60,12 @@ timestamp '2024-01-31 23:00:00'::date; date '2024-01-31'::timestamp::date::text;
 '2024-01-31'::date::text; cast('2024-01-31'::text as date); decimal(4,2) '1.25'::decimal(4,1)
 sqrt(abs(f)); sqrt(j + 8); sqrt(abs(d)); exp(f / 1000); exp(i); exp(1000); ln(j + 8); ln(abs(d) + 1); log(j + 8)
 log10(e + 200); sign(i); sign(d); sign(f); sign(-2.5); trunc(f); trunc(d); trunc(i); trunc(e); 5 & j; i & 3; i | 4
+trunc(d, 1); trunc(e, 2); trunc(d, -1); trunc(i, -1); trunc(i, 2); trunc(e, -40); trunc(f, 1); trunc(-2.567, 2)
+3 << (j + 7); abs(j) << 3; i >> 1; i >> j; j >> 70; j >> (j * 10); j >> -1; -5 >> 1; -5 >> 64; 0 << 70; 1 + 1 << 2
+left(w, j); right(w, j); left(w, -2); right(w, -2); left(w, -99); left(s, i); substring(w, j); substr(w, 2, j)
+substring(w, 2, -1); substring(w, -3, -1); substring(s, i, j); substring(w, null); lpad(w, 5, '*'); rpad(w, 5, s)
+lpad(w, 2, ''); rpad(w, null, 'a'); ltrim('  ' || w || ' '); rtrim(w || '  '); trim(both 'a' from w); trim(w, s)
+trim(leading 'aP' from w); ltrim(w, 'ab'); rtrim(w, 'acx'); trim(s, null)
 xor(i, j); ~i; (i & 1) + 2; reverse(s); reverse(w); split_part(w, ' ', 1); split_part(w, ' ', 2); split_part(s, 'b', -1)
 repeat(s, 2); repeat(w, j % 3); repeat(s, -1); repeat('ab', j % 5)
 split_part(w, s, 1); split_part(w, ' ', 9); split_part(w, 'e', -3); split_part(s, 'x', 0); split_part(w, '', 2)
@@ -143,7 +149,9 @@ REFUSED = [
     ("i + substrng(w, 2)", "unknown function `substrng`", "substrng(w, 2", "did you mean `substring`?"),
     ("i + cbrt(j)", "not supported yet: the function `cbrt`", "cbrt(j", "rewrite it with others"),
     ("log(2, j)", "a logarithm to another base than 10", "log(2, j", "use `ln(x) / ln(base)`"),
-    ("trunc(d, 1)", "`trunc` to digits", "trunc(d, 1", "use `round`"),
+    ("trunc(d, j)", "a number of digits that is no constant", "trunc(d, j", "write the number out"),
+    ("d << 1", "`d` is decimal(9,2), and `<<` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
+    ("ltrim(w, 5)", "`5` is bigint, and `ltrim` takes text", "5", "cast(5 as text)"),
     ("concat_ws(s, w)", "`concat_ws(s, w)`", "concat_ws(s, w", "write the text between out"),
     (
         "split_part(s, 'x', j)",
@@ -154,7 +162,7 @@ REFUSED = [
     ("d & 1", "`d` is decimal(9,2), and `&` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
     ("regexp_matches(s, '[')", "a pattern that is none", "'['", "take `like`"),
     ("regexp_matches(s, 'a', 'i')", "options of a pattern", "regexp_matches(s, 'a', 'i'", "'(?i)abc'"),
-    ("try_cast(w as int)", "`try_cast`", "w", "use `cast`"),
+    ("try_cast(w as int)", "`try_cast`", "w", "case when x similar to '[0-9]{1,18}' then cast(x as bigint) end"),
     ("d = w", "`d = w` has values of type decimal(9,2) and of type text", "d = w", "cast one of them"),
     ("w + 1", "`+` of text and bigint", "w + 1", "cast one of them"),
     ("not i", "`i` is bigint, and a condition is true or false", "i", "as in `x <> 0`"),
@@ -172,7 +180,7 @@ REFUSED = [
     ("case when b then i else w end", "values of type bigint and of type text", "b then i else w", "cast one of them"),
     ("cast(i as hugeint)", "the type `int128`", "i", "use bigint, double"),
     ("(i, j) = (1, 2, 3)", "compares 2 values with 3", "i, j) = (1, 2, 3", "as many on both sides"),
-    ("substring(w, j)", "a start that is no constant", "w, j", "write the number out"),
+    ("substring(w, d)", "`d` is decimal(9,2), and `substring` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
 ]
 
 
