@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from lftj.sql.places import SqlText
 from lftj.sql.syntax_errors import too_few_arguments, too_many_arguments
-from lftj.sql.window_checks import check_definitions, check_window
+from lftj.sql.window_checks import OVER_ONLY, check_definitions, check_over, check_window
 
 
 def check_complete(statement: exp.Expr, source: SqlText) -> None:
@@ -246,7 +246,7 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
 
 # How many arguments functions take for which the parser knows more, of other dialects, or drops the others.
 _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
-    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf), 1),
+    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf, exp.AnyValue), 1),
     **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths, exp.Trunc, exp.Trim), 2),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor), 2),
     **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart, exp.Pad, exp.ArgMax, exp.ArgMin), 3),
@@ -273,6 +273,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
     exp.Min: _extreme,
     exp.Substring: _substring,
     exp.Window: check_window,
+    **dict.fromkeys(OVER_ONLY, check_over),
     exp.Values: _values,
     exp.Schema: _schema,
     exp.TableAlias: _table_alias,

@@ -34,11 +34,12 @@ from lftj.sql.cases import (
     products,
     split,
 )
-from lftj.sql.conversions import call, common, compared, shown
+from lftj.sql.conversions import NUMBERS, call, common, compared, shown
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.listed_values import gathered, operands_of
 from lftj.sql.places import as_duckdb, in_place_of
 from lftj.sql.scope import Case, Conjunction
+from lftj.values.type_table import family_of
 
 COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -499,7 +500,7 @@ def _of_value(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
                 f"`{as_duckdb(node)}` is {shown(value.type)}, and a condition is true or false",
                 node,
                 why="numbers and texts are no conditions",
-                remedy="compare it, as in `x <> 0`",
+                remedy=f"compare it, as in `x {'<> 0' if family_of(value.type) in NUMBERS else 'is not null'}`",
             )
         if isinstance(value.term, ast.Constant):
             return value.term.value is wanted

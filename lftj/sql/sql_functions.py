@@ -78,7 +78,9 @@ def name_of(node: exp.Expr, source: SqlText) -> str:
     """What a function is called in messages: the user's word, as the parser has one for several."""
     if type(node) in _SIGNS:
         return _SIGNS[type(node)]
-    return source.word(node) if "start" in node.meta else node.sql_name().lower()  # type: ignore[attr-defined]
+    if "start" in node.meta:
+        return source.word(node)
+    return "position" if isinstance(node, exp.StrPosition) else node.sql_name().lower()  # type: ignore[attr-defined]
 
 
 _SIGNS: dict[type[exp.Expr], str] = {

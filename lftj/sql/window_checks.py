@@ -15,11 +15,10 @@ from sqlglot import exp
 from lftj.sql.places import SqlText
 
 _WITHOUT_ARGUMENTS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
+# Those that have a meaning over a window only.
+OVER_ONLY = (*_WITHOUT_ARGUMENTS, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 # Those that look at single rows; to the parser most are aggregates, too.
-_OF_ROWS = (
-    *_WITHOUT_ARGUMENTS,
-    *(exp.Ntile, exp.Lag, exp.Lead, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue),
-)
+_OF_ROWS = (*OVER_ONLY, exp.First, exp.Last)
 _CLAUSES = (exp.Where, exp.Group, exp.Having, exp.Join, exp.From, exp.Limit, exp.Offset)
 _PLACES = {"unbounded preceding": 0, "preceding": 1, "current row": 2, "following": 3, "unbounded following": 4}
 
@@ -30,6 +29,21 @@ def check_window(node: exp.Expr, source: SqlText) -> None:
     if node.arg_key != "windows":
         _check_place(node, source)
         _check_function(node, source)
+
+
+def check_over(node: exp.Expr, source: SqlText) -> None:
+    """Raise an error about a function that stands without the window that it looks at."""
+    place = node.parent
+    while isinstance(place, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        place = place.parent
+    if not isinstance(place, exp.Window):
+        word = source.word(node)
+        raise source.error(
+            f"`{word}` without `over`",
+            node,
+            why="its value depends on the rows beside one, in an order",
+            remedy=f"write `{word}(...) over (order by ...)`",
+        )
 
 
 def check_definitions(select: exp.Expr, source: SqlText) -> None:
@@ -128,7 +142,8 @@ def _check_function(node: exp.Expr, source: SqlText) -> None:
         )
     if isinstance(function, _WITHOUT_ARGUMENTS) and any(function.args.values()):
         raise source.unsupported(f"arguments of `{source.word(function)}`", node, "order the window by them")
-    if isinstance(function, exp.Func) and any(isinstance(part, exp.Order) for part in function.expressions):
+    given = (function.this, *function.expressions) if isinstance(function, exp.Func) else ()
+    if any(isinstance(part, exp.Order) for part in given):
         raise source.unsupported(f"`order by` in `{shown}`", node, "order the window")
 
 

@@ -25,7 +25,7 @@ from lftj.language.names import BAG, COPIES
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER
 from lftj.language.window_functions import WindowFunction, WindowFunctions
 from lftj.sql.aggregate_heads import is_aggregate
-from lftj.sql.conversions import shown
+from lftj.sql.conversions import has_cast, shown
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
@@ -205,12 +205,13 @@ class WindowedSelect:
             return function, OutputColumn(window.name, NUMBER, False)
         column = rows.columns[at]
         if window.name in ("sum", "mean") and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
-            other = "add it up in a subquery with `group by`" if column.type == DURATION else "cast it"
+            other = "cast it, or " if has_cast(column.type, FLOAT) else ""
+            other = "add it up in a subquery with `group by`, or " if column.type == DURATION else other
             raise self.text.error(
                 f"`{self.text.call(window.node.this)}` of {shown(column.type)}",
                 window.node,
                 why="a window adds up numbers, doubles and decimals only",
-                remedy=f"{other}, or take `min`, `max` or `count`",
+                remedy=f"{other}take `min`, `max` or `count`",
             )
         return function, OutputColumn(window.name, FLOAT if window.name == "mean" else column.type, True)
 

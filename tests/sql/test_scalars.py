@@ -165,6 +165,7 @@ REFUSED = [
     ("try_cast(w as int)", "`try_cast`", "w", "case when x similar to '[0-9]{1,18}' then cast(x as bigint) end"),
     ("d = w", "`d = w` has values of type decimal(9,2) and of type text", "d = w", "cast one of them"),
     ("w + 1", "`+` of text and bigint", "w + 1", "cast one of them"),
+    ("not w", "`w` is text, and a condition is true or false", "w", "as in `x is not null`"),
     ("not i", "`i` is bigint, and a condition is true or false", "i", "as in `x <> 0`"),
     ("cast(t as bigint)", "a cast from date to bigint", "t", "cast to another type"),
     ("i + sum(j)", "`sum(j)` is an aggregate", "sum(j", "having"),
