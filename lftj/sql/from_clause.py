@@ -92,7 +92,7 @@ def _join(scope: QueryScope, join: exp.Join, first: int) -> None:
         return
     before = len(scope.sources)
     with scope.joining(first):
-        add_table(scope, join.this)
+        add_joined(scope, join.this, ())
     for shared in shared_columns(scope, join, scope.sources[first:before], scope.sources[before:]):
         scope.body.conditions.append(holds(equality(scope, shared, shared.left.cases, shared.right.cases), scope))
         merge(shared, shared.left.cases)

@@ -121,6 +121,12 @@ NESTED = [
     "select q.id, z.c from ((select * from t) q join lateral (select count(*) as c from u where n > q.a) z on true)",
     "select * from t left join ((values (1, 'x'), (2, 'y')) v(p, q) left join w on k = p) on a = p",
     "select * from w, ((values (1), (3)) v(a) full join u using (a))",
+    # Without parentheses, a join within another stands before the condition of that one.
+    "select k, id, n from w join t right join u on t.a = u.a on k = n",
+    "select k, id, n from w join t full join u on t.a = u.a on k = n or k = id",
+    "select w.k, v.x, id, n from w join w v join t right join u on t.a = u.a on v.k = n on w.k = v.k",
+    "select w.k, v.x, id, n from w join w v left join t full join u on t.a = u.a on v.k = n on w.k = v.k",
+    "select * from (select k as n from w) v join t right join u using (a, b) using (n)",
 ]
 # Aggregates in subqueries of names that several tables around have.
 NAMED_TWICE = [
