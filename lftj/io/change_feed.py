@@ -36,13 +36,13 @@ import numpy.typing as npt
 from lftj import arguments
 from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError
+from lftj.io.feed_staging import FeedStaging
 from lftj.io.find_files import is_paths
 from lftj.io.named_columns import names_copies, readable_again, without_bag
 from lftj.io.pick import ColumnsError
 from lftj.io.read_options import ReadOptions
 from lftj.io.rejects import BadRowsError, Rejects
-from lftj.io.sources import read
-from lftj.io.staging import Loaded
+from lftj.io.sources import fill
 from lftj.maintain.refused_calls import replaced
 from lftj.maintain.report import amount
 from lftj.progress import Progress
@@ -67,9 +67,9 @@ _NAMED = ("op= names the column that says what happened to each row", "tx= that 
 class FeedError(DataError):
     """A row of a change feed says something that cannot be done. `row` is its number, from 0."""
 
-    def __init__(self, what: str, *, row: int, why: str, remedy: str) -> None:
+    def __init__(self, what: str, *, row: int, where: str, why: str, remedy: str) -> None:
         self.row = row
-        super().__init__(what, where=f"row {row} of the feed (from 0)", why=why, remedy=remedy)
+        super().__init__(what, where=where, why=why, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +179,19 @@ class FeedReader:
             self._counted = names_copies(source, self._schema, self.options, self._beside)
             self._schema = without_bag(self._schema) if self._counted else self._given
         self._texts = SymbolTable()
-        loaded = self._loaded(source)
+        staging = self._staged(source)
+        loaded = staging.finish(self._texts)
         if loaded.note:
             self.notes.append(loaded.note)
         n = self._schema.arity
         assert self._kinds is not None, "how it is read is known once it was"
-        kinds, keyed = self._ops(loaded.columns[n], self._kinds[0], first)
+
+        def where(row: int) -> str:
+            return staging.where(row) if is_paths(source) else f"row {first + row} of the feed (from 0)"
+
+        kinds, keyed = self._ops(loaded.columns[n], self._kinds[0], first, where)
         if self._counted:
-            self._check_copies(loaded.columns[n - 1], first)
+            self._check_copies(loaded.columns[n - 1], first, where)
         columns = [
             self._interned(codes) if in_dictionary(type) else codes
             for codes, type in zip(loaded.columns, self._schema.types, strict=False)
@@ -195,26 +200,28 @@ class FeedReader:
         tx = self._numbered(loaded.columns[n + 1], self._kinds[1]) if len(self._beside) > 1 else None
         return FeedRows(rows, kinds, keyed, tx, bool(self._counted))
 
-    def _check_copies(self, copies: npt.NDArray[np.int64], first: int) -> None:
+    def _check_copies(self, copies: npt.NDArray[np.int64], first: int, where: Callable[[int], str]) -> None:
         """Refuse numbers of copies of which none come or go: `op` says which of the two it is."""
         if len(copies) and copies.min() < 1:
             row = int(np.argmax(copies < 1))
             raise FeedError(
                 f"`{self._schema.names[-1]}` is {copies[row]}",
                 row=first + row,
+                where=where(row),
                 why=f"it says how many copies of the row come or go, and `{self._beside[0]}` which of the two",
                 remedy="give 1 or more, or leave the column out: each row is one copy then",
             )
 
-    def _loaded(self, source: Any) -> Loaded:
+    def _staged(self, source: Any) -> FeedStaging:
         """The source with `op` and `tx` read as what they are: the first kinds of columns that fit."""
         tried = [self._kinds] if self._kinds else list(product(*(_OP_KINDS, _TX_KINDS)[: len(self._beside)]))
         refused: BadRowsError | ColumnTypeError | None = None
         for kinds in tried:
             beside = (Column(name, kind) for name, kind in zip(self._beside, kinds, strict=True))
             schema = replace(self._schema, columns=(*self._schema.columns, *beside), functional=False)
+            staging = FeedStaging(schema, extra=self.options.extra)
             try:
-                loaded = read(source, schema, self._texts, self.options, apart=False)
+                fill(staging, source, self.options)
             except ColumnsError as error:
                 remedy = "; ".join([error.remedy, *_NAMED[: len(self._beside)]])
                 raise ColumnsError(error.what, where=error.where, why=error.why, remedy=remedy) from None
@@ -224,7 +231,7 @@ class FeedReader:
                 refused = error if refused is None or self._reach(error) > self._reach(refused) else refused
             else:
                 self._kinds = kinds
-                return loaded
+                return staging
         assert refused is not None, "something was tried"
         raise self._beside_refused(refused)
 
@@ -275,7 +282,7 @@ class FeedReader:
         return table[codes]
 
     def _ops(
-        self, codes: npt.NDArray[np.int64], kind: str, first: int
+        self, codes: npt.NDArray[np.int64], kind: str, first: int, where: Callable[[int], str]
     ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
         """Whether each row comes or goes, and whether its key counts."""
         distinct, at = np.unique(codes, return_inverse=True)
@@ -284,10 +291,11 @@ class FeedReader:
             value = self._texts.value(code, kind)
             found = meaning(str(value), self._given)
             if isinstance(found, str):
-                row = first + int(np.argmax(at == number))
+                row = int(np.argmax(at == number))
                 raise FeedError(
                     f"`{self._beside[0]}` is {shown(value)}, which {found}",
-                    row=row,
+                    row=first + row,
+                    where=where(row),
                     why="a feed says of each row what happened to it, and nothing of this one was done",
                     remedy="give +1 or -1, insert or delete (c, r, i or d), or of a functional predicate update (u)",
                 )

@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -87,8 +88,28 @@ def read_rows(file: File, layout: TextLayout, staging: Staging) -> None:
         return
     start = 0
     for rows, parts in batches:
-        staging.add(file.name, parts, range(start, start + rows), in_text=True)
+        staging.add(file.name, parts, _Lines(file, layout, start, rows), in_text=True)
         start += rows
+
+
+class _Lines(Sequence[int]):
+    """The lines of `rows` rows of a file after the first `start`, which the fast reader does not know.
+
+    All these rows are good, so few ask for a line: the file is read for it.
+    """
+
+    def __init__(self, file: File, layout: TextLayout, start: int, rows: int) -> None:
+        self._file, self._layout, self._start, self._rows = file, layout, start, rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, row: Any) -> Any:
+        line, before = 0, self._start + row + int(self._layout.header)
+        with self._file.reading(), self._file.open() as stream:
+            for record in islice(records(stream, self._layout.delimiter, self._layout.quoting), before + 1):
+                line = record.line
+        return self._file.lines_before + line
 
 
 # --- layout -----------------------------------------------------------------------------------------------------------

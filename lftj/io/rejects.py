@@ -26,6 +26,11 @@ KEPT_ON_RAISE = 20
 SHOWN_IN_REPR = 5
 
 
+def placed(source: str, line: int, in_text: bool) -> str:
+    """The place of a row as a message names it: file:line, or source and row."""
+    return f"{source}:{line}" if in_text else f"{source}, row {line} (from 0)"
+
+
 @dataclass(frozen=True, slots=True)
 class Reject:
     """One bad row. `column` is "" where the row as a whole is at fault; `text` is that of the value, or of the row."""
@@ -41,8 +46,8 @@ class Reject:
 
     @property
     def where(self) -> str:
-        """The place as a message names it: file:line, or source and row."""
-        return f"{self.source}:{self.line}" if self.in_text else f"{self.source}, row {self.line} (from 0)"
+        """The place as a message names it."""
+        return placed(self.source, self.line, self.in_text)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"

@@ -44,8 +44,15 @@ def read(
     `only`: the columns whose texts somebody reads; those of others are checked, but not interned, and their codes mean
     nothing. `apart`: whether the user may ask for bad rows to be kept apart. When this raises, `symbols` is as it was.
     """
-    options = options.checked(schema)
-    staging = Staging(schema, quarantine=options.on_error == "quarantine", extra=options.extra, only=only, apart=apart)
+    quarantine = options.on_error == "quarantine"
+    staging = Staging(schema, quarantine=quarantine, extra=options.extra, only=only, apart=apart)
+    fill(staging, source, options)
+    return staging.finish(symbols)
+
+
+def fill(staging: Staging, source: Any, options: ReadOptions) -> None:
+    """Read all rows of `source` into `staging`."""
+    options = options.checked(staging.schema)
     from lftj.io import find_files
 
     if find_files.is_paths(source):
@@ -61,7 +68,6 @@ def read(
             )
         _read_object(source, staging, options.columns)
         staging.end_of_source()
-    return staging.finish(symbols)
 
 
 def _read_files(found: Iterable[File], staging: Staging, options: ReadOptions) -> None:

@@ -378,7 +378,7 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(FeedError) as caught:
         db.load_changes("edge", tmp_path / "e.csv")
     assert str(caught.value) == (
-        "row 1 of the feed (from 0): `op` is 'what', which is no operation\n"
+        f"{tmp_path / 'e.csv'}:3: `op` is 'what', which is no operation\n"
         "  why: a feed says of each row what happened to it, and nothing of this one was done\n"
         "  do: give +1 or -1, insert or delete (c, r, i or d), or of a functional predicate update (u)"
     )
@@ -400,6 +400,34 @@ def test_refusals(tmp_path: Path) -> None:
     with db.transaction(), pytest.raises(TransactionError, match="`load_changes` inside a transaction"):
         db.load_changes("edge", [])
     assert list(db["edge"]) == []
+
+
+def test_a_wrong_op_is_placed_in_its_file(tmp_path: Path) -> None:
+    """It was placed by its row in the feed, which of several files is a row of none."""
+    db, names = lftj.Database(EDGE), ("src", "dst", "op")
+    rows = [(1, "a", "c"), (2, "b", "what"), (3, "c", "d")]
+    objects = [dict(zip(names, row, strict=True)) for row in rows]
+    (tmp_path / "1.csv").write_text("src,dst,op\n1,a,c\n2,b,c\n")
+    (tmp_path / "2.csv").write_text('1,"a\nb",c\n2,b,what\n')
+    (tmp_path / "e.ndjson").write_text("\n\n".join(map(json.dumps, objects)))
+    (tmp_path / "e.json").write_text(json.dumps(objects))
+    pa.parquet.write_table(pa.Table.from_pylist(objects), tmp_path / "e.parquet")
+    for source, where, row in (
+        (str(tmp_path / "*.csv"), f"{tmp_path / '2.csv'}:3", 3),
+        ([tmp_path / "1.csv", tmp_path / "e.ndjson"], f"{tmp_path / 'e.ndjson'}:3", 3),
+        (tmp_path / "e.json", f"{tmp_path / 'e.json'}, row 1 (from 0)", 1),
+        (tmp_path / "e.parquet", f"{tmp_path / 'e.parquet'}, row 1 (from 0)", 1),
+        (objects, "row 1 of the feed (from 0)", 1),
+        (iter(objects), "row 1 of the feed (from 0)", 1),
+    ):
+        with pytest.raises(FeedError, match="`op` is 'what'") as caught:
+            db.load_changes("edge", source)
+        assert (caught.value.where, caught.value.row) == (where, row)
+    bag = lftj.Database(".decl sale(item:symbol) -> copies:number bag")
+    (tmp_path / "bag.csv").write_text("item,copies,op\ntea,1,c\ntea,0,c\n")
+    with pytest.raises(FeedError, match="`copies` is 0") as caught:
+        bag.load_changes("sale", tmp_path / "bag.csv")
+    assert caught.value.where == f"{tmp_path / 'bag.csv'}:3"
 
 
 class GivesOneIterator:
