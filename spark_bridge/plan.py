@@ -97,7 +97,9 @@ class PlanStep:
     @property
     def place(self) -> Place | None:
         """The partition that derives it, if its body does not say: the first one, or that of its head's constants."""
-        if self.head != ONE and (self.clause.reads or self.head.kind not in ("x", "xy")):
+        if self.head != ONE and (
+            self.head.kind not in ("x", "xy") or self.head.kind in {pattern.kind for pattern in self.positive}
+        ):
             return None
         terms = map(equalities(self.clause), self.terms)
         return self.head, tuple(term for term in terms if isinstance(term, Value))

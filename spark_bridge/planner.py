@@ -182,9 +182,10 @@ class Planner:
         positive = tuple(self._read(clause, atom, terms, same) for atom in clause.atoms)
         negated = tuple(self._read(clause, atom, terms, same) for atom in clause.negated)
         wanted = "xy" if len(terms) == 2 else "x"
-        # A rule without atoms derives one row, in the partition that its constants belong to.
-        stated = not clause.reads and all(isinstance(term, Value) for term in terms)
-        if not stated and wanted not in {p.kind for p in positive}:
+        # The partition that constants belong to derives a rule without atoms, and values that a recursion compares with
+        # its own: no stage before could send these, while rows of other rules are sent from wherever they are.
+        constant = all(isinstance(term, Value) for term in terms) and (not clause.reads or bool(clause.best))
+        if not constant and wanted not in {p.kind for p in positive}:
             held = " and ".join(f"`{term}`" for term in terms)
             raise Refusal(clause, f"no atom of its body that holds {held} can be partitioned by it")
         return PlanStep(clause, pattern, positive, negated)

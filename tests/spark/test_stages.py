@@ -280,6 +280,43 @@ def test_one_stage_in_which_one_partition_derives_a_head(tmp_path: Path) -> None
     assert query.verify()["ok"]
 
 
+CONSTANT_KEYS = """
+    .decl e(x:number, y:number, w:number)
+    d[x, y] = min w : { e(x, y, w) }.
+    d[x, z] = min (d[x, y] + w) : { e(y, z, w) }.
+    d[7, y] = min w : { e(_, y, w), w > 3 }.
+    d[k, 8] = min w : { e(_, y, w), !e(y, _, _), k = 9 }.
+"""
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 5])
+def test_best_values_of_constant_keys(partitions: int, tmp_path: Path) -> None:
+    """They were refused where the body holds no key, which takes no stage: the partition of the key derives them."""
+    rng, db = Random(partitions), lftj.Database(CONSTANT_KEYS)
+    held = {(rng.randrange(9), rng.randrange(9), rng.randrange(1, 9)) for _ in range(12)}
+    db.load("e", sorted(held))
+    schema = make_stages(CONSTANT_KEYS).schemas["e"]
+    sources = {"e": table(schema, sorted(held))}
+    query = Partitioned.create(InProcess(), CONSTANT_KEYS, sources, checkpoint=tmp_path / "q", partitions=partitions)
+    assert len(query.state.layout(0).stages) == 1
+    for batch in range(4):
+        gone = rng.sample(sorted(db["e"]), 5)
+        come = [(rng.randrange(9), rng.randrange(9), rng.randrange(1, 9)) for _ in range(4)]
+        with db.transaction() as tx:
+            tx.erase("e", gone)
+            tx.insert("e", come)
+        version = query.version
+        changes = table(schema, [*gone, *come], [-1] * len(gone) + [1] * len(come))
+        query.apply({"e": changes}, batch_id=str(batch))
+        assert sorted(rows_of(query.table("d"))) == sorted(db["d"])
+        change = query.delta("d", version)
+        assert sorted(rows_of(change.inserted)) == sorted(tx.delta["d"].inserted)
+        assert sorted(rows_of(change.erased)) == sorted(tx.delta["d"].erased)
+        if batch == 1:
+            query.rescale(3)
+    assert query.verify()["ok"]
+
+
 NULLS = """
 .decl n(x:number?, s:symbol?)
 .decl m(x:number?, s:symbol?)
