@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise, product
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -213,13 +213,18 @@ class FeedReader:
             )
 
     def _staged(self, source: Any) -> FeedStaging:
-        """The source with `op` and `tx` read as what they are: the first kinds of columns that fit."""
-        tried = [self._kinds] if self._kinds else list(product(*(_OP_KINDS, _TX_KINDS)[: len(self._beside)]))
+        """The source, with `op` and `tx` read as what they are: the first kinds of columns that fit.
+
+        It is read once, unless rows that come later are of another kind than those that come first.
+        """
+        n = self._schema.arity
+        kinds: list[tuple[str, ...]] = [(kind,) for kind in self._kinds or ()]
+        kinds = kinds or [_OP_KINDS, _TX_KINDS][: len(self._beside)]
         refused: BadRowsError | ColumnTypeError | None = None
-        for kinds in tried:
-            beside = (Column(name, kind) for name, kind in zip(self._beside, kinds, strict=True))
+        while True:
+            beside = (Column(name, first) for name, (first, *_) in zip(self._beside, kinds, strict=True))
             schema = replace(self._schema, columns=(*self._schema.columns, *beside), functional=False)
-            staging = FeedStaging(schema, extra=self.options.extra)
+            staging = FeedStaging(schema, dict(enumerate(kinds, n)), extra=self.options.extra)
             try:
                 fill(staging, source, self.options)
             except ColumnsError as error:
@@ -229,11 +234,13 @@ class FeedReader:
                 if _column_of(error) not in self._beside:
                     raise
                 refused = error if refused is None or self._reach(error) > self._reach(refused) else refused
+                at = self._beside.index(_column_of(error))
+                kinds[at] = kinds[at][kinds[at].index(staging.schema.types[n + at]) + 1 :]
+                if not kinds[at]:
+                    raise self._beside_refused(refused) from None
             else:
-                self._kinds = kinds
+                self._kinds = staging.schema.types[n:]
                 return staging
-        assert refused is not None, "something was tried"
-        raise self._beside_refused(refused)
 
     def _reach(self, error: BadRowsError | ColumnTypeError) -> tuple[int, int]:
         """How far the reader came: the row, and which of the columns."""

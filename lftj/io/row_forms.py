@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -24,6 +25,7 @@ from lftj.io.pick import Columns
 from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values.faults import Fault, counted, shown, with_article
 from lftj.values.gate import NamedRow
+from lftj.values.schema import Column
 
 Turned = Sequence[Sequence[Any]]
 
@@ -66,10 +68,12 @@ class RowReader:
                 places = [place for place, _ in fit]
                 turned = form.columns([row for _, row in fit])
                 assert turned is not None, "rows without a fault fit"
-        types = self._staging.schema.types
-        turned = turned or [()] * len(types)
-        parts = [self._part(values, type) for values, type in zip(turned, types, strict=True)]
+        turned = turned or [()] * self._staging.schema.arity
+        parts = [self._staging.part(i, partial(self._of_column, values)) for i, values in enumerate(turned)]
         self._staging.add(self._source, parts, places, in_text=self._in_text, misshapen=bad)
+
+    def _of_column(self, values: Sequence[object], column: Column) -> ColumnPart:
+        return self._part(values, column.type)
 
     def _formed(self, first: Any) -> _Form:
         if isinstance(first, Mapping):

@@ -111,6 +111,14 @@ class Staging:
             self._passed_over[source] = listed([name for at, name in enumerate(names) if at not in positions])
         return positions
 
+    def check(self, at: int, check: Callable[[Column], None]) -> None:
+        """Check that a source has what column `at` of the relation takes, before any rows of it are read."""
+        check(self.schema.columns[at])
+
+    def part(self, at: int, make: Callable[[Column], ColumnPart]) -> ColumnPart:
+        """What `make` makes of the values of column `at` in a batch."""
+        return make(self.schema.columns[at])
+
     def add(
         self,
         source: str,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,19 +41,23 @@ def read_batches(
     schema: pa.Schema, batches: Iterable[pa.RecordBatch], staging: Staging, positions: Sequence[int], source: str
 ) -> None:
     """Read record batches of one Arrow schema; where its names are distinct they may lack unpicked columns."""
-    relation = staging.schema
-    for column, position in zip(relation.columns, positions, strict=True):
-        check_arrow(schema.field(position).type, column, staging, f"`{schema.field(position).name}`", source)
+    for i, field in enumerate(map(schema.field, positions)):
+        given = partial(check_arrow, field.type, staging=staging, name=f"`{field.name}`", source=source)
+        staging.check(i, given)
     distinct = len(set(schema.names)) == len(schema)
     keys = [schema.names[position] for position in positions] if distinct else positions
     start = 0
     for batch in batches:
         parts = [
-            arrow_part(batch.column(key), column.type, read=staging.reads(i))
-            for i, (key, column) in enumerate(zip(keys, relation.columns, strict=True))
+            staging.part(i, partial(_arrow_part, batch.column(key), read=staging.reads(i)))
+            for i, key in enumerate(keys)
         ]
         staging.add(source, parts, range(start, start + batch.num_rows))
         start += batch.num_rows
+
+
+def _arrow_part(array: pa.Array, column: Column, *, read: bool) -> ColumnPart:
+    return arrow_part(array, column.type, read=read)
 
 
 def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: str) -> None:
@@ -206,18 +211,20 @@ def _read_columns(
     held: Sequence[Any], names: Sequence[str] | None, rows: int, staging: Staging, columns: Columns | None, source: str
 ) -> None:
     """Read columns that are all at hand."""
-    relation = staging.schema
     positions = staging.pick(columns, names, len(held), source)
     parts = [
-        _part(
-            held[position],
-            column,
-            staging,
-            f"`{names[position]}`" if names is not None else str(position),
-            source,
-            rows,
+        staging.part(
+            i,
+            partial(
+                _part,
+                held[position],
+                staging=staging,
+                given=f"`{names[position]}`" if names is not None else str(position),
+                source=source,
+                rows=rows,
+            ),
         )
-        for column, position in zip(relation.columns, positions, strict=True)
+        for i, position in enumerate(positions)
     ]
     staging.add(source, parts, range(rows))
 

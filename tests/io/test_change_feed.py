@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import DataError, DataWarning, TransactionError
+from lftj.io import change_feed
 from lftj.io.change_feed import FeedError, FeedRows
 from lftj.io.rejects import BadRowsError
 from lftj.maintain.commit import Commit
@@ -428,6 +429,55 @@ def test_a_wrong_op_is_placed_in_its_file(tmp_path: Path) -> None:
     with pytest.raises(FeedError, match="`copies` is 0") as caught:
         bag.load_changes("sale", tmp_path / "bag.csv")
     assert caught.value.where == f"{tmp_path / 'bag.csv'}:3"
+
+
+DAY = dt.date(2024, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("op", "tx"), [(1, 7), (1, 2**63), ("c", 7), (1, "a"), ("c", DAY), (1, dt.datetime(2024, 1, 1)), (1, b"x")]
+)
+def test_kinds_are_found_in_one_reading(op: Any, tx: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair of kinds was tried by reading the source from its start: up to eighteen times."""
+    rows = [{"src": i, "dst": "a", "op": op, "tx": tx} for i in range(9)]
+    frame = pd.DataFrame(rows)
+    sources: list[Any] = [rows, iter(rows), [tuple(row.values()) for row in rows], frame, pa.Table.from_pandas(frame)]
+    sources += [{name: frame[name].tolist() for name in frame}, pa.Table.from_pandas(frame).to_reader()]
+    pa.parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "e.parquet")
+    with pa.ipc.new_file(tmp_path / "e.arrow", pa.Table.from_pandas(frame).schema) as sink:
+        sink.write_table(pa.Table.from_pandas(frame))
+    sources += [tmp_path / "e.parquet", tmp_path / "e.arrow"]
+    if isinstance(tx, int | str):
+        (tmp_path / "e.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (tmp_path / "e.json").write_text(json.dumps(rows))
+        frame.to_csv(tmp_path / "e.csv", index=False)
+        sources += [tmp_path / f"e.{kind}" for kind in ("ndjson", "json", "csv")]
+    read, fill = 0, change_feed.fill
+
+    def counted(*given: Any) -> None:
+        nonlocal read
+        read += 1
+        fill(*given)
+
+    monkeypatch.setattr(change_feed, "fill", counted)
+    for source in sources:
+        db, read = lftj.Database(EDGE), 0
+        assert db.load_changes("edge", source, tx="tx").commits == 1
+        assert (len(db["edge"]), read) == (9, 1), source
+
+
+def test_kinds_that_come_later_are_found_by_reading_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lftj.io.rows.CHUNK_ROWS", 2)
+    db = lftj.Database(EDGE)
+    rows = [(i, "a", 1, tx) for i, tx in enumerate([1, 1, 2**63, 2**63, 2**63 + 1])]
+    assert db.load_changes("edge", rows, tx="tx").commits == 3
+    (tmp_path / "1.csv").write_text("7,b,1\n")
+    pa.parquet.write_table(pa.table({"src": [8], "dst": ["b"], "op": [1]}), tmp_path / "2.parquet")
+    assert db.load_changes("edge", [tmp_path / "1.csv", tmp_path / "2.parquet"]).rows == 2
+    assert sorted(x for x, _ in db["edge"]) == [0, 1, 2, 3, 4, 7, 8]
+    with pytest.raises(BadRowsError, match="the feed's column `tx` holds 'x'") as caught:
+        db.load_changes("edge", [(1, "a", 1, 1), (1, "a", 1, 2), (1, "a", 1, "x")], tx="tx")
+    assert caught.value.where == "list, row 2 (from 0)"
 
 
 class GivesOneIterator:
