@@ -10,6 +10,7 @@ from typing import BinaryIO
 from lftj.cli.outcome import UsageError
 from lftj.durable.magic import MAGIC
 from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.io.lines import HEAD_BYTES, is_utf16
 from lftj.language import ast
 from lftj.language.checker import check
 from lftj.language.clause import CheckedProgram
@@ -94,18 +95,22 @@ def parsed(named: str) -> ast.Program:
 
 
 def _decoded(content: bytes, name: str) -> str:
+    utf16 = is_utf16(content[:HEAD_BYTES])
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line = before.count(b"\n") + 1
-        column = len(before.rpartition(b"\n")[2].decode("utf-8-sig", "replace")) + 1
-        span = Span(name, line, column, line, column + 1)
-        remedy = "save the file as UTF-8"
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            remedy += "; it looks like UTF-16"
-        why = f"the byte 0x{content[error.start]:02x} cannot stand here"
-        raise ProgramError([Diagnostic("the program is not UTF-8 text", span, why=why, remedy=remedy)]) from None
+        start = error.start
+    else:
+        if not utf16:
+            return text
+        start = content.index(b"\0")
+    before = content[:start]
+    line = before.count(b"\n") + 1
+    column = len(before.rpartition(b"\n")[2].decode("utf-8-sig", "replace")) + 1
+    span = Span(name, line, column, line, column + 1)
+    why = f"the byte 0x{content[start]:02x} cannot stand here"
+    remedy = f"save the file as UTF-8{'; it looks like UTF-16' if utf16 else ''}"
+    raise ProgramError([Diagnostic("the program is not UTF-8 text", span, why=why, remedy=remedy)])
 
 
 def _nearest(path: Path) -> str:

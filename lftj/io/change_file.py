@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from lftj.errors import DataError, Diagnostic, Span
 from lftj.io.fields import text_value
+from lftj.io.lines import BOM, is_utf16
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, symbol_text, symbol_value
 from lftj.values.faults import Fault, counted, not_utf8, shown
@@ -80,7 +81,10 @@ def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: 
         first = first or number
         text = line.rstrip(b"\r\n")
         if number == 1:
-            text = text.removeprefix(b"\xef\xbb\xbf")
+            if is_utf16(line):
+                fault = not_utf8()
+                raise ChangeFileError("the file is UTF-16 text", Span(source), why=fault.why, remedy=fault.remedy)
+            text = text.removeprefix(BOM)
         if not text.strip(b" \t"):
             yield FileTransaction(runs, first, number)
             runs, first = [], 0

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.errors import DataError
+from lftj.io.lines import HEAD_BYTES, is_utf16
+from lftj.values.faults import not_utf8
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +68,7 @@ class File:
     """A file to read. `format` is a key of `FORMATS`; `delimiter` is the one given or that of the extension.
 
     `compression`: pyarrow's name of it · `content`: the bytes of what can be read only once, such as a pipe; readers
-    open a file up to three times · `given`: what messages call it, where that is not its path · `lines_before`: how
+    open a file up to four times · `given`: what messages call it, where that is not its path · `lines_before`: how
     many lines come before the content, where that is a piece of a text.
     """
 
@@ -111,8 +113,8 @@ class File:
                 remedy="make or fetch the file again",
             ) from error
 
-    def check_not_compressed(self, head: bytes) -> None:
-        """Refuse text that begins like a compressed file."""
+    def check_text(self, head: bytes) -> None:
+        """Refuse text that begins like a compressed file, or like UTF-16."""
         for extension, compression in COMPRESSIONS.items():
             if head.startswith(compression.magic):
                 raise UnreadableFileError(
@@ -121,6 +123,9 @@ class File:
                     why=f"{self.path.name} tells no compression, so it is read as text",
                     remedy=f"name it {self.path.name}{extension}, or decompress it",
                 )
+        if is_utf16(head[:HEAD_BYTES]):
+            fault = not_utf8()
+            raise UnreadableFileError("the file is UTF-16 text", where=self.name, why=fault.why, remedy=fault.remedy)
 
 
 def _first_line(error: BaseException) -> str:

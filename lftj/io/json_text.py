@@ -37,6 +37,7 @@ from lftj.values.type_table import family_of, from_stored, type_of, without_null
 from lftj.values.value_type import ValueType
 
 CHUNK_ROWS = 50_000
+_PEEKED = 100
 # The types whose values JSON has; all others are written as texts.
 JSON_FAMILIES = ("number", "unsigned", "float", "symbol", "bool")
 _BRACKETS = (b"{}", b"[]")
@@ -50,7 +51,7 @@ def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
         numbered = enumerate(lines(stream), first)
         while some := list(islice(numbered, CHUNK_ROWS)):
             if some[0][0] == first:
-                file.check_not_compressed(some[0][1])
+                file.check_text(b"".join(line for _, line in some[:_PEEKED]))
             stripped = [(number, line.strip()) for number, line in some]
             kept = [(number, line) for number, line in stripped if line]
             rows = _together([line for _, line in kept], loads)
@@ -106,7 +107,7 @@ def read_json(file: File, staging: Staging, options: ReadOptions) -> None:
     """Read one file that is an array of rows."""
     with file.reading(), file.open() as stream:
         text: bytes = stream.read()
-    file.check_not_compressed(text)
+    file.check_text(text)
     try:
         rows = _loads(staging)(text.removeprefix(BOM).decode())
     except (ValueError, RecursionError) as error:

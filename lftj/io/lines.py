@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK_BYTES = 1 << 20
+HEAD_BYTES = 1 << 12  # of a file, by which its encoding is told
 BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _QUOTE = b'"'
 
 
@@ -30,6 +32,23 @@ class Record(NamedTuple):
     line: int
     text: bytes
     fields: list[bytes] | None
+
+
+def is_utf16(head: bytes) -> bool:
+    """Whether a text that begins so is UTF-16: by its mark, or where characters are of two bytes.
+
+    Without a mark it is valid UTF-8 with zeros, which may be data: so most line ends are to have a zero beside them, on
+    one side, or all characters of a text that is not too short.
+    """
+    if head.startswith(_UTF16):
+        return True
+    for high, low in ((head[::2], head[1::2]), (head[1::2], head[::2])):
+        if len(head) >= 8 and not any(high) and all(low):
+            return True
+        ends = sum(above == 0 and below == 10 for above, below in zip(high, low, strict=False))
+        if ends > 1 and 2 * ends > head.count(b"\n"):
+            return True
+    return False
 
 
 def lines(stream: pa.NativeFile) -> Iterator[bytes]:

@@ -35,13 +35,12 @@ import numpy as np
 from lftj.errors import DataError
 from lftj.io.fields import bulk_part, text_part
 from lftj.io.file import File
-from lftj.io.lines import Record, records
+from lftj.io.lines import HEAD_BYTES, Record, records
 from lftj.io.pick import Columns, ColumnsError, listed
 from lftj.io.pick import named as are_named
 from lftj.io.read_ahead import LetGo, in_blocks
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import ColumnPart, Finding, Staging
-from lftj.values import faults
 from lftj.values.faults import Fault, counted, shown
 from lftj.values.schema import Schema
 from lftj.values.type_table import family_of, in_dictionary, is_nullable
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 4 << 20  # of text per pyarrow batch: 1, 4 and 16 MB are equally quick, and 4 MB keeps few strings alive
 CHUNK_ROWS = 50_000  # of the careful reader
 _PEEKED = 100
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class TextError(DataError):
@@ -133,10 +131,11 @@ def laid_out(file: File, staging: Staging, options: ReadOptions) -> TextLayout |
     check_delimiter(file.delimiter, quoting, file.name)
     delimiter = file.delimiter.encode()
     with file.open() as stream:
+        file.check_text(stream.read(HEAD_BYTES))
+    with file.open() as stream:
         peeked = [record for record, _ in zip(records(stream, delimiter, quoting), range(_PEEKED), strict=False)]
     if not peeked:
         return None
-    _check_encoding(file, peeked[0].text)
     if peeked[0].fields is None and (header or columns is not None):
         raise TextError(
             "the first line opens a quote that is never closed",
@@ -207,14 +206,6 @@ def _may_be_row(relation: Schema, first: Sequence[str]) -> bool:
         return False
     named = [(field, c) for field, c in zip(first, relation.columns, strict=True) if field in relation.names]
     return all(c.type.removesuffix("?") == "symbol" and field != c.name for field, c in named)
-
-
-def _check_encoding(file: File, head: bytes) -> None:
-    file.check_not_compressed(head)
-    if head.startswith(_UTF16):
-        raise TextError(
-            "the file is UTF-16 text", where=file.name, why=faults.not_utf8().why, remedy=faults.not_utf8().remedy
-        )
 
 
 # --- fast -------------------------------------------------------------------------------------------------------------

@@ -197,6 +197,18 @@ def test_program_errors_come_before_data_and_folders(shell: Shell) -> None:
             "  why: the byte 0xff cannot stand here\n"
             "  do: save the file as UTF-8; it looks like UTF-16\n",
         ),
+        (
+            "p(1). p(2).".encode("utf-16-le"),
+            "p.dl:1:2: error: the program is not UTF-8 text\n"
+            "  why: the byte 0x00 cannot stand here\n"
+            "  do: save the file as UTF-8; it looks like UTF-16\n",
+        ),
+        (
+            "p(1).\n// ж\n".encode("utf-16-be"),
+            "p.dl:1:1: error: the program is not UTF-8 text\n"
+            "  why: the byte 0x00 cannot stand here\n"
+            "  do: save the file as UTF-8; it looks like UTF-16\n",
+        ),
     ],
 )
 def test_a_program_that_is_not_utf8(shell: Shell, content: bytes, told: str) -> None:

@@ -124,6 +124,17 @@ TOLD = """\
 """
 
 
+def test_updates_in_utf16_are_refused(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(x:number)\n", "up.txt": "+e 1\n+e 2\n".encode("utf-16-le")})
+    assert shell("run", "p.dl", "--updates", "up.txt") == (
+        3,
+        "",
+        "up.txt: error: the file is UTF-16 text\n"
+        "  why: text files are read as UTF-8\n"
+        "  do: convert the file to UTF-8\n",
+    )
+
+
 def test_every_type_and_the_deltas_of_one_are_updates_of_another(shell: Shell) -> None:
     shell.write({"p.dl": TYPES})
     assert shell("run", "p.dl", "--updates", "-", stdin=TYPED) == (0, TOLD, "")

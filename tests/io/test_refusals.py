@@ -455,3 +455,29 @@ def test_every_error_is_of_the_family(reader):
             "r",
             "w: what\n  why: y\n  do: r",
         )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("e.csv", "a,b\nc,d\n"),
+        ("e.csv", "src,dst\r\nж,ö\r\nщ,上\r\n"),
+        ("e.tsv", "ab\tc"),
+        ("e.ndjson", '{"src": "a", "dst": "b"}\n'),
+        ("e.json", '[["a", "b"]]'),
+    ],
+)
+def test_utf16_without_a_mark_is_refused(reader, encoding, name, text):
+    """It is valid UTF-8 with zeros: of bytes in the other order texts with zeros were loaded, without a word."""
+    reader.file(name, text.encode(encoding))
+    assert reader.refusal(name, "src:symbol dst:symbol") == (
+        f"{name}: the file is UTF-16 text\n  why: text files are read as UTF-8\n  do: convert the file to UTF-8"
+    )
+
+
+@pytest.mark.parametrize("text", ["\0a,b\n", "a,b\0\n", "a,b\0\nc\0,d\n", "\0\0a,b\n\0,c\n", "上,\0\n"])
+def test_zeros_are_data(reader, text):
+    reader.file("e.csv", text)
+    rows = [tuple(line.split(",")) for line in text.splitlines()]
+    assert reader.rows("e.csv", "src:symbol dst:symbol") == rows
