@@ -17,6 +17,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from numbers import Real
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeVar
@@ -133,7 +134,32 @@ def folder(value: object) -> Path:
     """A folder, `~` expanded; whether it is there is not looked at."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise refused("directory", value, "it is a folder, a str or a Path", 'give its path, as in `"facts"`')
-    return Path(os.path.expanduser(os.fspath(value)))
+    return Path(os.path.expanduser(file_name(value)))
+
+
+def file_name(name: str | os.PathLike[str]) -> str:
+    """A file's name or path as the system takes it.
+
+    What the encoding of names lacks (all beyond ASCII with `LC_ALL=C`) is written in UTF-8, as programs are.
+    """
+    text = os.fspath(name)
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        with suppress(UnicodeEncodeError):  # half a character, which no name has
+            return os.fsdecode(text.encode(errors="surrogateescape"))
+    return text
+
+
+def utf8(name: str) -> str:
+    """The text of a file's name, or of an argument of a command: its bytes as UTF-8, whatever the locale says.
+
+    If they are no UTF-8, it is what the locale takes them for.
+    """
+    try:
+        return os.fsencode(name).decode()
+    except UnicodeError:
+        return name
 
 
 def by_name(name: str, value: object, remedy: str) -> Mapping[str, Any]:

@@ -86,7 +86,14 @@ def spelled(message: str) -> str:
     """A message in which such characters are spelled: it may quote a file that holds anything."""
     from lftj.html import printable
 
-    return "\n".join(map(printable, message.split("\n")))
+    return "\n".join(map(printable, in_utf8(message).split("\n")))
+
+
+def in_utf8(message: str) -> str:
+    """A message whose names of files are UTF-8 where they can be, whatever the locale takes them for."""
+    with contextlib.suppress(UnicodeEncodeError):  # half a character, which is of no name
+        return message.encode(errors="surrogateescape").decode(errors="surrogateescape")
+    return message
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from glob import glob
 from typing import TYPE_CHECKING
 
+from lftj.arguments import utf8
 from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, say
 from lftj.cli.program_file import checked, is_sql
-from lftj.cli.settings import Settings, database, utf8
+from lftj.cli.settings import Settings, database
 from lftj.cli.strategy_notes import note_strategies
 from lftj.language.clause import Directive
 

@@ -7,6 +7,7 @@ keeps its traceback.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -27,6 +28,7 @@ from lftj.errors import (
     TimeoutExpired,
     UnknownInputError,
     UnknownRelationError,
+    in_utf8,
     spelled,
 )
 from lftj.progress import wants_colour
@@ -114,6 +116,8 @@ def outcome_of(command: Callable[[], int], *, quarantine: bool) -> int:
             return outcome_of(command, quarantine=quarantine)
     if isinstance(sys.stdout, io.TextIOWrapper):  # data is UTF-8, in and out; a file's name may be any bytes
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
+    if isinstance(sys.stderr, io.TextIOWrapper) and codecs.lookup(sys.stderr.encoding).name == "ascii":
+        sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # whose characters are the same up to there
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
@@ -165,7 +169,7 @@ def worded(text: str) -> str:
 def say(text: str) -> None:
     """A message, on stderr."""
     if sys.stderr is not None:
-        sys.stderr.write(painted(text, sys.stderr) + "\n")
+        sys.stderr.write(painted(in_utf8(text), sys.stderr) + "\n")
         sys.stderr.flush()
 
 

@@ -24,11 +24,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lftj.arguments import utf8
 from lftj.cli.file_commands import is_database, opened
 from lftj.cli.outcome import Code, UsageError
 from lftj.cli.print_answers import ARROW, FORMS
 from lftj.cli.program_file import STDIN, checked, is_sql
-from lftj.cli.settings import Settings, by_name, check_folders, database, utf8
+from lftj.cli.settings import Settings, by_name, check_folders, database
 from lftj.errors import ArgumentError, ProgramError
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.parse import parse_query

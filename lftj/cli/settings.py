@@ -86,17 +86,6 @@ def by_name(
     return found
 
 
-def utf8(argument: str) -> str:
-    """An argument that is text and no file's name: its bytes as UTF-8, as programs are, whatever the locale says.
-
-    If they are no UTF-8, it is what the locale takes them for.
-    """
-    try:
-        return os.fsencode(argument).decode()
-    except UnicodeError:
-        return argument
-
-
 def _threads(text: str) -> int:
     there = arguments.cores()
     if text == "auto":
@@ -145,7 +134,7 @@ def _bytes(text: str) -> int:
 
 
 def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
-    head, equals, order = utf8(text).partition("=")
+    head, equals, order = arguments.utf8(text).partition("=")
     variables = tuple(name.strip() for name in order.split(","))
     if not equals or not head.strip() or not all(variables):
         raise UsageError(
@@ -157,7 +146,7 @@ def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _option(option: str, text: str) -> tuple[str, str]:
-    head, equals, value = (part.strip() for part in utf8(text).partition("="))
+    head, equals, value = (part.strip() for part in arguments.utf8(text).partition("="))
     if not equals or not head or value not in VALUES[option]:
         values = listed((f"tri={value}" for value in VALUES[option]), "")
         raise UsageError(

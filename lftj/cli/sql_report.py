@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lftj.arguments import utf8
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.print_answers import print_table
 from lftj.cli.program_file import STDIN, read_program
@@ -204,7 +205,7 @@ def _file_of(table: str, facts: str) -> Path | None:
     found = sorted(
         path
         for path in folder.iterdir()
-        if path.name.partition(".")[0] == table and path.is_file() and format_of(path).format is not None
+        if utf8(path.name).partition(".")[0] == table and path.is_file() and format_of(path).format is not None
     )
     if len(found) > 1:
         raise UsageError(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lftj.arguments import file_name
 from lftj.cli.outcome import say
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def tell_rejects(rejects: dict[str, Rejects], inputs: Sequence[str], folder: Pat
     A file of that name from an earlier run goes.
     """
     for name in dict.fromkeys(inputs):
-        path = None if folder is None else folder / f"{name}.rejects"
+        path = None if folder is None else folder / file_name(f"{name}.rejects")
         if name not in rejects:
             if path is not None:
                 path.unlink(missing_ok=True)

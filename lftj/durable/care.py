@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lftj.arguments import file_name
 from lftj.durable import meta
 from lftj.durable.container import FORMAT, RECORD_END, Container, stat_of
 from lftj.durable.entry import LogEntry
@@ -49,7 +50,7 @@ def look(path: str | os.PathLike[str]) -> Container:
 
 def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
     """Copy a file as it is at one moment; returns the bytes of the copy. What is there already is not overwritten."""
-    target = Path(to)
+    target = Path(file_name(to))
     if stat_of(target) is not None:
         raise DatabaseFileError(
             f"{target} is there already", why="a backup overwrites nothing", remedy="name a file that is not there"

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lftj.arguments import file_name
 from lftj.durable import left_log, meta
 from lftj.durable.hashes import CHECK, damaged, hash_of
 from lftj.durable.log_mark import RENEWED, Mark
@@ -105,7 +106,7 @@ class Container:
     """A connection to the file, for one process. `page_rows`: of pages in it (None: whatever they are)."""
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int | None) -> None:
-        self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
+        self.path, self.read_only, self.sync, self.pid = Path(file_name(path)), read_only, sync, os.getpid()
         self.lock = Lock(_opened_by_parent, self.path, self.pid)
         there = stat_of(self.path)
         self.place = absolute(self.path)

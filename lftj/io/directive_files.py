@@ -41,7 +41,7 @@ from lftj.io import find_files
 from lftj.io.file import File, MissingFileError
 from lftj.io.formats import TEXT, Format, format_of
 from lftj.io.rejects import Rejects
-from lftj.io.write import UnwritableFileError, check_can_be_written, write
+from lftj.io.write import UnwritableFileError, check_can_be_written, check_name, write
 from lftj.language.clause import Directive
 from lftj.language.directives import ANOTHER_FILE, WHY_ONE
 
@@ -123,7 +123,7 @@ class Target(Protocol):
 
 def input_path(directive: Directive, directory: str | os.PathLike[str]) -> Path | None:
     """The file (or glob) that an `.input` reads; None for stdin."""
-    return None if directive.io == "stdin" else Path(os.path.expanduser(directory)) / directive.filename
+    return None if directive.io == "stdin" else arguments.folder(directory) / arguments.file_name(directive.filename)
 
 
 def read_inputs(
@@ -248,7 +248,10 @@ def check_outputs(directives: Iterable[Directive], directory: str | os.PathLike[
     for directive in directives:
         if directive.kind != "output" or directive.io == "stdout":
             continue
-        path = Path(os.path.expanduser(folder / directive.filename)).resolve()
+        path = _output_path(directive, folder)
+        with _as_directive_error(directive, "written"):
+            check_name(path)
+        path = path.resolve()
         if folder.is_dir() or path.parent != folder.resolve():
             with _as_directive_error(directive, "written"):
                 check_can_be_written(path)
@@ -261,6 +264,7 @@ def check_outputs(directives: Iterable[Directive], directory: str | os.PathLike[
 
 def _check_can_be_made(folder: Path) -> None:
     """Refuse an output folder that is no folder, or cannot become one."""
+    check_name(folder)
     parent = folder.absolute().parent
     if folder.is_dir() or (parent.is_dir() and not folder.exists()):
         return
@@ -314,8 +318,12 @@ def to_stdout(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def _output_path(directive: Directive, folder: Path) -> Path:
+    return Path(os.path.expanduser(folder / arguments.file_name(directive.filename)))
+
+
 def _write(relation: Written, directive: Directive, directory: Path) -> None:
-    path = directory / directive.filename
+    path = _output_path(directive, directory)
     given = dict(directive.options)
     options: dict[str, Any] = {
         "delimiter": directive.delimiter,

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lftj.arguments import file_name, utf8
 from lftj.io.file import (
     COMPRESSIONS,
     File,
@@ -98,7 +99,7 @@ def is_paths(source: Any) -> bool:
 
 
 def _found(name: str) -> Iterable[Path]:
-    path = Path(os.path.expanduser(name))  # unlike pathlib, leaves ~x where x is no user
+    path = Path(os.path.expanduser(file_name(name)))  # unlike pathlib, leaves ~x where x is no user
     if _is_there(path, name):
         if path.is_dir():
             raise MissingFileError(
@@ -145,7 +146,7 @@ def _nearest(path: Path) -> str:
         there = []
     near = difflib.get_close_matches(path.name, there, 1)
     if near:
-        return f"did you mean {str(path.parent / near[0])!r}?"
+        return f"did you mean {utf8(str(path.parent / near[0]))!r}?"
     value = "" if path.suffix else f"; if it is a value, give rows as tuples: [({path.name!r},)]"
     return f"check the name; relative paths start at the working directory{value}"
 

@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lftj.arguments import file_name
 from lftj.errors import DataError
 from lftj.io.content import Content
 from lftj.io.file import COMPRESSIONS, FormatError
@@ -65,7 +66,8 @@ def write(
             _check_no_text(schema, "the stream", stated.name, delimiter, headers, rfc4180, compress)
         stated.write(content if delimiter is None else content._replace(delimiter=delimiter), _binary(target))
         return
-    path = Path(os.path.expanduser(target))
+    path = Path(os.path.expanduser(file_name(target)))
+    check_name(path)
     kind = format_of(path)
     chosen = FORMATS.get(format) if format else kind.format
     if chosen is None and not format and delimiter is not None:
@@ -162,6 +164,17 @@ def _check_no_text(
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that no file or folder has."""
+    if "\0" in str(path):
+        raise UnwritableFileError(
+            "no file or folder has such a name",
+            where=str(path),
+            why="the character NUL ends names",
+            remedy="give a name without it",
+        )
 
 
 def check_can_be_written(path: Path) -> None:

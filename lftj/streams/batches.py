@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from lftj.arguments import count
+from lftj.arguments import count, file_name
 from lftj.errors import DataError
 from lftj.io.lines import BOM
 from lftj.io.rejects import BadRowsError
@@ -80,7 +80,7 @@ def batches(
     """
     rows = count("rows", rows, "rows of a batch") or ROWS
     if isinstance(source, str | Path):
-        found = _of_file(Path(source), name, types, rows, follow)
+        found = _of_file(Path(file_name(source)), name, types, rows, follow)
         return _waited_for(found) if follow and wait else found
     if follow:
         raise DataError(

@@ -95,6 +95,23 @@ def test_an_output_folder_that_cannot_be_made(folder: Path) -> None:
     assert (caught.value.where, caught.value.why) == (f"{folder}/e.facts", "it is a file")
 
 
+def test_a_name_with_a_nul(folder: Path) -> None:
+    """It was told by Python, as an embedded null byte, without a place."""
+    db = lftj.Database(PROGRAM)
+    with pytest.raises(OSError, match="no file or folder has such a name") as caught:
+        db["e"].to_csv(folder / "a\0b.csv")
+    assert isinstance(caught.value, lftj.DataError)
+    assert caught.value.remedy == "give a name without it"
+    with pytest.raises(OSError, match="no file or folder has such a name"):
+        db.write_outputs(folder / "a\0b")
+    db.rules('.decl t(x:number)\n.output t(filename="a\\x00b.csv")\nt(1).\n')
+    for place in (folder, folder / "new"):
+        with pytest.raises(DirectiveError, match="no file or folder has such a name") as refused:
+            db.write_outputs(place)
+        assert refused.value.where == "<rules>:2:9"
+    assert not (folder / "new").exists()
+
+
 def test_two_programs_do_not_write_one_file(folder: Path) -> None:
     """In one program that is an error of it."""
     db = lftj.Database('.decl t(x:number)\n.output t(filename="x.csv")\nt(1).\n')

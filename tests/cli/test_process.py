@@ -176,6 +176,42 @@ def test_texts_among_the_arguments_are_utf_8_whatever_the_locale_says(folder: Pa
         assert done.stdout.decode().startswith(expected), done.stderr
 
 
+def test_names_of_files_are_utf_8_whatever_the_locale_says(folder: Path) -> None:
+    """Names in programs could not be encoded, and the file of a table was not found: its view was empty."""
+    (folder / "füße").mkdir()
+    (folder / "füße" / "édge.csv").write_text("1,2\n", encoding="utf-8")
+    (folder / "p.dl").write_text(
+        '.decl e(x:number, y:number)\n.input e(filename="édge.csv", delimiter=",")\n.output e(filename="é.csv")\n',
+        encoding="utf-8",
+    )
+    (folder / "s.sql").write_text('create table "édge"(a int, b int); create view "vü" as select a from "édge";')
+    (folder / "api.py").write_text(
+        "import lftj\nwith lftj.Database('.decl e(x:number, y:number)', path='bücher.lftj') as db:\n"
+        "    db.load('e', 'füße/*.csv')\n    db['e'].to_parquet('é.parquet')\n",
+        encoding="utf-8",
+    )
+    ascii_only = env(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+
+    def run(*command: str) -> tuple[int, str]:
+        done = subprocess.run(command, cwd=folder, env=ascii_only, capture_output=True, check=False)
+        return done.returncode, done.stderr.decode()
+
+    assert run(*LFTJ, "run", "p.dl", "-F", "füße", "-D", "aüs") == (0, "")
+    assert (folder / "aüs" / "é.csv").read_text() == "1\t2\n"
+    assert run(*LFTJ, "run", "s.sql", "-F", "füße") == (0, "")
+    assert (folder / "vü.csv").read_text() == "a\n1\n"
+    assert run(sys.executable, "api.py") == (0, "")
+    assert {"bücher.lftj", "é.parquet"} <= {path.name for path in folder.iterdir()}
+    assert run(*LFTJ, "backup", "bücher.lftj", "kopie é.lftj") == (0, "lftj: kopie é.lftj is a copy, 0.0 MB\n")
+    assert run(*LFTJ, "check", "kopie é.lftj") == (0, "lftj: 1 database checked, no findings\n")
+    assert run(*LFTJ, "run", "p.dl", "-F", "fü") == (
+        2,
+        "lftj: error: -F fü: there is no such folder\n"
+        "  why: the facts of the program are read from it\n"
+        "  do: name the folder of the .input files\n",
+    )
+
+
 def test_a_full_disk_behind_stdout_is_named(folder: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
