@@ -177,12 +177,14 @@ def _looks_like_header(first: Sequence[str], relation: Schema, columns: Columns 
         found = [name for name in names if name in first]
         if not looks and relation.declared and found and not _may_be_row(relation, first):
             missing = [name for name in names if first.count(name) != 1]
+            # A name that several columns have picks none of them.
+            picks = [field if first.count(field) == 1 else at for at, field in enumerate(first)]
             raise ColumnsError(
                 f"the first line names {listed(found)}, but not {listed(missing)} once",
                 where=f"{source}:1",
                 why=f"it may be a header that does not fit {relation}, or a row",
                 remedy="if it is a row, say header=False; else say which column is which, as in "
-                f"columns={dict(zip(names, first, strict=False))}",
+                f"columns={dict(zip(names, picks, strict=False))}",
             )
     else:
         picks = [columns[name] for name in names]

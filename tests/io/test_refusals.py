@@ -329,6 +329,17 @@ def test_a_header_of_other_names_says_what_to_do(reader):
     )
 
 
+def test_what_is_proposed_for_a_header_with_a_name_twice_works(reader):
+    """The name was proposed for the column, and refused because two columns have it."""
+    reader.file("e.csv", "src,dst,src\n1,2,3\n")
+    assert reader.refusal("e.csv", E2) == (
+        "e.csv:1: the first line names `src`, `dst`, but not `src` once\n"
+        f"  why: it may be a header that does not fit {EDGE}, or a row\n"
+        "  do: if it is a row, say header=False; else say which column is which, as in columns={'src': 0, 'dst': 'dst'}"
+    )
+    assert reader.rows("e.csv", E2, columns={"src": 0, "dst": "dst"}) == [(1, 2)]
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
