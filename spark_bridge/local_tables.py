@@ -14,14 +14,16 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError
+from lftj.io.feed_staging import FeedStaging
 from lftj.io.pick import ColumnsError
 from lftj.io.read_options import ReadOptions
 from lftj.io.rejects import BadRowsError
-from lftj.io.sources import read
+from lftj.io.sources import fill
 from lftj.values.gate import to_arrow
 from lftj.values.schema import Column, Schema
 from lftj.values.symbols import SymbolTable
@@ -37,11 +39,15 @@ def arrow_of(source: Any, schema: Schema, *, changes: bool = False) -> pa.Table:
         return source
     columns = (*schema.columns, Column(OP, "number")) if changes else schema.columns
     expected = replace(schema, columns=columns, functional=False)
-    symbols = SymbolTable()
+    symbols, staging = SymbolTable(), FeedStaging(expected, {}, extra="error")
     try:
-        loaded = read(source, expected, symbols, ReadOptions(extra="error"), apart=False)
+        fill(staging, source, ReadOptions(extra="error"))
     except DataError as error:
         raise _said(error, expected) from None
+    loaded = staging.finish(symbols)
+    if changes and (wrong := ~np.isin(loaded.columns[-1], (1, -1))).any():
+        row = int(np.argmax(wrong))
+        raise wrong_op(schema, str(loaded.columns[-1][row]), staging.where(row))
     if not columns:
         return pa.table({UNIT: [True] * loaded.rows})
     return to_arrow(expected, loaded.columns, symbols, rows=loaded.rows)

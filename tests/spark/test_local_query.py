@@ -346,6 +346,25 @@ def test_an_op_that_says_nothing(tmp_path: Path, source: Any, shown: str) -> Non
         canonical(arrow_of(source, schema, changes=True), schema, changes=True)
 
 
+@pytest.mark.parametrize(
+    ("source", "where"),
+    [
+        ("a,c,_op\n1,2,1\n1,3,0\n", "rows.csv:3"),
+        ("1,2,1\n1,3,5\n", "rows.csv:2"),
+        ([(1, 2, 1), (1, 3, -2)], "list, row 1 (from 0)"),
+    ],
+)
+def test_a_number_that_is_no_op_is_placed(tmp_path: Path, source: Any, where: str) -> None:
+    """Neither the file nor the row was told."""
+    if isinstance(source, str):
+        (tmp_path / "rows.csv").write_text(source)
+        source = tmp_path / "rows.csv"
+    schema = Schema("b", (Column("a", "number"), Column("c", "number")))
+    with pytest.raises(BatchError, match="the changes of `b` have _op = ") as caught:
+        arrow_of(source, schema, changes=True)
+    assert caught.value.where.endswith(where)
+
+
 def test_remedies_of_bad_rows_and_columns_name_no_options() -> None:
     pair = Schema("e", (Column("a", "number"), Column("b", "number")))
     for source in ([(1, "x")], [(1,)], {"a": [1], "b": [2], "c": [3]}, [{"a": 1}]):
