@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lftj
+from lftj.arguments import file_name
 from lftj.cli.outcome import UsageError
 from lftj.cli.program_file import read_program
 from lftj.cli.settings import by_name
+from lftj.errors import DataError
 from lftj.values.schema import Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.preflight import missing, session, submitted
@@ -129,8 +131,17 @@ def _write(rows: Any, path: str) -> None:
         return
     from pyarrow import parquet
 
-    with Path(path).open("xb") as file:
-        parquet.write_table(rows, file)
+    try:
+        with Path(file_name(path)).open("xb") as file:
+            parquet.write_table(rows, file)
+    except OSError as error:
+        there = isinstance(error, FileExistsError)
+        raise DataError(
+            "the file cannot be written",
+            where=path,
+            why=error.strerror or str(error),
+            remedy="name another: nothing is overwritten" if there else "check the folder and its permissions",
+        ) from None
 
 
 def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[str, Any], int]:

@@ -535,3 +535,20 @@ def test_a_program_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert command.main(["create", *arguments]) == 2
     told = capsys.readouterr().err
     assert f"{tmp_path / 'no.dl'}: no such program file\n  why: the working directory is" in told
+
+
+def test_a_target_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the system says stood alone, as `[Errno 2] No such file or directory`."""
+    (tmp_path / "p.dl").write_text(".decl e(x:number, y:number)\nt(x) :- e(x, _).\n")
+    (tmp_path / "e.csv").write_text("1,2\n")
+    query = ["--checkpoint", str(tmp_path / "q"), "--processes", "1"]
+    given = ["--program", str(tmp_path / "p.dl"), "--input", f"e={tmp_path / 'e.csv'}"]
+    assert command.main(["create", *given, *query]) == 0
+    capsys.readouterr()
+    for target, why, remedy in (
+        ("no/t.parquet", "No such file or directory", "check the folder and its permissions"),
+        ("e.csv", "File exists", "name another: nothing is overwritten"),
+    ):
+        assert command.main(["result", "--output", f"t={tmp_path / target}", *query]) == 3
+        told = capsys.readouterr().err
+        assert told == f"{tmp_path / target}: the file cannot be written\n  why: {why}\n  do: {remedy}\n"
