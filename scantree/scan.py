@@ -11,7 +11,7 @@ entry, and over the root's entries a scan-tree (layout.py), so that a run of row
 Only the first and the last row page are read row by row and only the first and the last directory page entry by entry;
 everything between costs at most 2 log2(directory pages) nodes. With the page sizes as constants that is O(log n), and
 an update repairs the path from the changed pages to the root, which it writes anew in any case. The other way round,
-the row at which a count or a sum of the rows before it passes a number is found by one descent (`seek_fold`).
+the row with which a sum passes a number is found by one descent (`seek_sum`).
 
 SUM is exact. The sum of one page may leave int64 although the sum of the whole run does not, so a partial sum takes two
 columns, high * 2^32 + low with 0 <= low < 2^32, which suffices for 2^32 rows; only a result beyond int64 is refused.
@@ -261,19 +261,17 @@ def fold_range(mem, root, shape, lo, hi, looked):
 
 
 @kernel
-def seek_fold(mem, root, shape, high, low, looked):
-    """Position of the first row with which the fold of all rows so far exceeds (`high`, `low`), of which there is one.
+def seek_sum(mem, root, shape, high, low, looked):
+    """Position of the first row with which the sum of all rows so far exceeds (`high`, `low`), of which there is one.
 
-    A pair as of `fold_run`, and so is `looked`. The scan is a COUNT, or a SUM of values of which none is negative.
+    A pair as of `fold_run`, and so is `looked`. The scan is a SUM of values of which none is negative.
     """
     room, fan, node = mem[root + ROOM], 1 << shape.dir_bits, 1
     a, a_low = np.int64(0), np.int64(0)
     while node < room:
         node = node << 1
-        b, b_low = mem[node_address(shape, root, room, 0, node)], np.int64(0)
-        if shape.folds > 1:
-            b_low = mem[node_address(shape, root, room, 1, node)]
-        b, b_low = combine(shape.monoid, a, a_low, b, b_low)
+        b, b_low = mem[node_address(shape, root, room, 0, node)], mem[node_address(shape, root, room, 1, node)]
+        b, b_low = combine(SUM, a, a_low, b, b_low)
         looked[ENTRIES] += 1
         if b < high or (b == high and b_low <= low):
             a, a_low, node = b, b_low, node + 1
@@ -281,22 +279,16 @@ def seek_fold(mem, root, shape, high, low, looked):
     directory = dir_of(mem, root, d)
     base = directory + (2 + shape.keys) * fan
     while True:
-        b, b_low = mem[base + s], np.int64(0)
-        if shape.folds > 1:
-            b_low = mem[base + fan + s]
-        b, b_low = combine(shape.monoid, a, a_low, b, b_low)
+        b, b_low = combine(SUM, a, a_low, mem[base + s], mem[base + fan + s])
         looked[ENTRIES] += 1
         if b > high or (b == high and b_low > low):
             break
         a, a_low, s = b, b_low, s + 1
     p, values = 0, mem[directory + s] + (shape.column << shape.page_bits)
-    if shape.monoid == COUNT:
-        p = high - a
-    else:
-        while True:
-            a, a_low = combine(SUM, a, a_low, mem[values + p] >> 32, mem[values + p] & LOW)
-            looked[LOOKED_ROWS] += 1
-            if a > high or (a == high and a_low > low):
-                break
-            p += 1
+    while True:
+        a, a_low = combine(SUM, a, a_low, mem[values + p] >> 32, mem[values + p] & LOW)
+        looked[LOOKED_ROWS] += 1
+        if a > high or (a == high and a_low > low):
+            break
+        p += 1
     return pack(shape, d, s, p)

@@ -241,20 +241,20 @@ def _quantiles(scan: GroupScan, runs: Runs, operand: str) -> tuple[Ints, int]:
     fold, column = row_fold(scan.op), scan.order.index(scan.operand)
     assert isinstance(fold, Quantile)
     numbers, steps = runs.folds()
-    _check_numbers(numbers[runs.there])
+    _check_numbers(scan.op, numbers[runs.there])
     lower, upper, rest = fold.ranks(np.maximum(numbers, 1))
     values, taken = runs.ranked(column, lower)
     above, more = runs.ranked(column, upper) if rest.any() else (values, 0)
     return fold.results(values, above, rest, operand), steps + taken + more
 
 
-def _check_numbers(numbers: Ints) -> None:
+def _check_numbers(op: str, numbers: Ints) -> None:
     """Refuse groups of more bindings than can be counted; `numbers` are 0 there."""
     if not numbers.all():
         raise EvaluationError(
-            "a group has more than 2^63 values",
-            why="a quantile counts the values of a group in a word; nothing was changed",
-            remedy="scale the counts down",
+            f"`{op}` of a group that counts more than 2^63 values",
+            why="the values of a group are counted in 64 bits; nothing was changed",
+            remedy="scale what is given to `counted(value, n)` down",
         )
 
 
@@ -289,7 +289,7 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     """
     groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], row_fold(op)
     if isinstance(fold, Quantile):
-        return _quantiles_of_rows(fold, rows, k, type, symbols)
+        return _quantiles_of_rows(op, fold, rows, k, type, symbols)
     if isinstance(fold, Extreme):
         if in_dictionary(type):
             ranks = ranked(operand, symbols)
@@ -314,7 +314,7 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     return np.vstack([distinct, fold.best.reduceat(operand, starts)])
 
 
-def _quantiles_of_rows(fold: Quantile, rows: Ints, k: int, type: str, symbols: SymbolTable) -> Ints:
+def _quantiles_of_rows(op: str, fold: Quantile, rows: Ints, k: int, type: str, symbols: SymbolTable) -> Ints:
     """The rows (group..., quantile) of all groups in `rows` (group of k columns, value of `type`, count)."""
     if rows.shape[1] == 0:
         return np.ascontiguousarray(rows[: k + 1])
@@ -324,7 +324,7 @@ def _quantiles_of_rows(fold: Quantile, rows: Ints, k: int, type: str, symbols: S
     starts = np.flatnonzero(np.append(True, (rows[:k, 1:] != rows[:k, :-1]).any(axis=0)))
     counts = np.ascontiguousarray(rows[k + 1])
     numbers = counts_by_group(starts, counts)
-    _check_numbers(numbers)
+    _check_numbers(op, numbers)
     lower, upper, rest = fold.ranks(numbers)
     below, above = (rows[k, places_of_ranks(starts, counts, ranks)] for ranks in (lower, upper))
     return np.vstack([rows[:k, starts], fold.results(below, above, rest, type)])

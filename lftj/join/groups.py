@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scantree._jit import kernel
 from scantree.cursor import copy_range, count_range, seek_lub, seek_past, unpack
 from scantree.layout import DIRS, dir_count, dir_of
-from scantree.scan import COUNT, LOW, combine, fold_range, fold_run, seek_fold
+from scantree.scan import LOW, SUM, combine, fold_range, fold_run, seek_sum
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
@@ -75,20 +75,17 @@ def fold_runs(mem, root, shape, lo, hi, looked, values):
 
 @kernel
 def read_ranked(mem, root, shape, lo, hi, ranks, column, looked, values):
-    """`values` int64[m]: what `column` holds in the row of each run that has rank `ranks` int64[m] among its rows.
+    """`values` int64[m]: what `column` holds in the row of each run that has the rank `ranks` int64[m] there.
 
-    Ranks begin at 0. By a scan that is a SUM a row has as many of them as what it adds. `lo`, `hi` int64[m]: the runs;
-    nothing is written for an empty one. `looked` as for `fold_run`.
+    Ranks begin at 0, and a row has as many of them as it adds to the version's scan, a SUM. `lo`, `hi` int64[m]: the
+    runs; nothing is written for an empty one. `looked` as for `fold_run`.
     """
     for j in range(len(lo)):
         if lo[j] >= hi[j]:
             continue
         high, low = fold_run(mem, root, shape, np.int64(0), lo[j], looked)
-        if shape.monoid == COUNT:
-            high += ranks[j]
-        else:
-            high, low = combine(shape.monoid, high, low, ranks[j] >> 32, ranks[j] & LOW)
-        d, s, p = unpack(shape, seek_fold(mem, root, shape, high, low, looked))
+        high, low = combine(SUM, high, low, ranks[j] >> 32, ranks[j] & LOW)
+        d, s, p = unpack(shape, seek_sum(mem, root, shape, high, low, looked))
         values[j] = mem[mem[dir_of(mem, root, d) + s] + (column << shape.page_bits) + p]
 
 

@@ -42,6 +42,7 @@ VALUES: dict[str, tuple[tuple[Any, ...], bool]] = {
     "symbol?": (("b", "a", None), False),
 }
 PARTS = ("0", "0.25", "0.5", "0.9", "1", "0.333333333", "0.000000001")
+TOO_MANY = r"`quantile_disc\(0\.5\)` of a group that counts more than 2\^63 values"
 STRATEGIES = (None, "recompute", "trace", "delta", "triggers")
 Row = tuple[Any, ...]
 
@@ -243,13 +244,13 @@ def test_more_values_than_a_word_counts_are_refused() -> None:
     m(x) :- x = quantile_disc(0.5) counted(v, n) : { r(v, n) }.""")
     db.load("r", [(1, 2**62), (2, 2**62 - 1)])
     assert list(db["m"]) == [(1,)]
-    with pytest.raises(EvaluationError, match=r"a group has more than 2\^63 values"), db.transaction() as tx:
+    with pytest.raises(EvaluationError, match=TOO_MANY), db.transaction() as tx:
         tx.insert("r", [(3, 1)])
     assert list(db["m"]) == [(1,)]
     db = lftj.Database(""".decl r(v:number, n:number)
     m(x) :- x = quantile_disc(0.5) counted(v, n) : { r(v, n) }.""")
     db.load("r", [(1, 2**62), (2, 2**62), (3, 1)])
-    with pytest.raises(EvaluationError, match=r"a group has more than 2\^63 values"):
+    with pytest.raises(EvaluationError, match=TOO_MANY):
         list(db["m"])
 
 
