@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tests.plain.arithmetic import reduced
 from tests.plain.syntax import Apply, Const, Scalar, nested_in
@@ -202,6 +203,15 @@ def folded(op: str, kind: str) -> Sql:
         return Sql("rounded(sum(v::HUGEINT), count(*)::HUGEINT)", "float")
     if op == "mean" and kind == "float":
         return Sql(_near(f"rounded(sum(scaled(v)), count(*) * {2**60}::HUGEINT)"), "float")
+    word, _, part = op.removesuffix(")").partition("(")
+    if word == "quantile_disc":
+        return Sql(f"quantile_disc(v, {part})", kind)
+    if word == "quantile_cont" and kind in ("number", "unsigned"):
+        ordered, steps = "list(v ORDER BY v)", f"((count(*) - 1) * {Fraction(part).numerator})"
+        b = Fraction(part).denominator
+        lower, upper = (f"({ordered})[{steps} // {b} + {i}]::HUGEINT" for i in (1, 2))
+        way = f"({steps} % {b})"
+        return Sql(f"rounded({lower} * ({b} - {way}) + coalesce({upper}, 0) * {way}, {b}::HUGEINT)", "float")
     raise Untranslated(f"aggregates {op} of {kind}")
 
 
