@@ -236,14 +236,19 @@ class World:
 
     def values(self, node: Agg, found: Iterable[Env]) -> Iterator[Scalar]:
         """What an aggregate folds: values that are not null."""
-        assert node.operand is not None
+        operand, times = node.operand, None
+        assert operand is not None
+        if isinstance(operand, Apply) and operand.op == "counted":
+            operand, times = operand.args
         for env in in_key_order(node.body, found):
             try:
-                value = value_of(node.operand, env, self.fold)
+                value = value_of(operand, env, self.fold)
+                number = 1 if times is None else value_of(times, env, self.fold)
             except Missing:
                 continue
             if value is not None:
-                yield value
+                assert isinstance(number, int)
+                yield from [value] * number
 
 
 def in_key_order(body: Conj, found: Iterable[Env]) -> list[Env]:
