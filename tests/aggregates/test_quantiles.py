@@ -179,6 +179,32 @@ def test_circuits_agree(rng: Random) -> None:
         assert kept == {name: set(db[name]) for name in "cdt"}
 
 
+@pytest.mark.parametrize(
+    ("part", "values", "expected"),
+    [
+        ("0.5", [-math.inf, math.inf], -math.inf),
+        ("0.6", [-math.inf, math.inf], math.inf),
+        ("0.5", [-math.inf, 3.0], -math.inf),
+        ("0.1", [3.0, math.inf], math.inf),
+        ("0.5", [5e-324, 1e-323], 1e-323),  # whose halves are no floats
+        ("0.5", [-1.7e308, 1.7e308], 0.0),
+        ("0.5", [1.5e308, 1.75e308], float(Fraction(1.5e308) / 2 + Fraction(1.75e308) / 2)),
+    ],
+)
+def test_between_floats(part: str, values: list[float], expected: float) -> None:
+    db = lftj.Database(f".decl r(v:float) m(x) :- x = quantile_cont({part}) v : {{ r(v) }}.")
+    db.load("r", [(value,) for value in values])
+    assert list(db["m"]) == [(expected,)]
+
+
+def test_what_counts_once_and_what_counts_as_it_says_are_told_apart() -> None:
+    db = lftj.Database(""".decl r(v:number, n:number)
+    once(x) :- x = quantile_disc(0.5) v : { r(v, n), n > 0 }.
+    said(x) :- x = quantile_disc(0.5) counted(v, n) : { r(v, n) }.""")
+    db.load("r", [(1, 1), (2, 1), (3, 9)])
+    assert (list(db["once"]), list(db["said"])) == ([(2,)], [(3,)])
+
+
 @pytest.mark.jit_only
 def test_partitions_agree() -> None:
     from spark_bridge import LocalQuery
