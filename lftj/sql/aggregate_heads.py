@@ -410,14 +410,7 @@ class AggregateHeads:
 
     def _counted(self, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:
         """The head of how many rows contribute; "" if none does."""
-        return self._up(
-            [
-                self.heads.folded("sum", product_of(choice.branch.copies), choice.terms, choice.branch)
-                if choice.branch.copies
-                else self.heads.folded("count", None, choice.terms, choice.branch)
-                for choice, _ in parts
-            ]
-        )
+        return self._up([self.heads.counted(choice.terms, choice.branch) for choice, _ in parts])
 
     def _up(self, folded: Sequence[str]) -> str:
         return self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns)

@@ -21,6 +21,7 @@ from lftj.language.types import NUMBER
 from lftj.language.visitors import nodes
 from lftj.sql.branches import Branch
 from lftj.sql.view import OutputColumn
+from lftj.sql.whole_numbers import product_of
 
 _WORDS = frozenset(RESERVED_VARIABLES) | frozenset(AGGREGATES)
 
@@ -132,6 +133,12 @@ class QueryHeads:
                 ]
             self.rule(name, [*places, result], atoms)
         return name
+
+    def counted(self, keys: Sequence[ast.Term], branch: Branch) -> str:
+        """The name of a head with the columns of `keys`, and how many rows of the branch have each, copies counted."""
+        if branch.copies:
+            return self.folded("sum", product_of(branch.copies), keys, branch)
+        return self.folded("count", None, keys, branch)
 
     def sure(self, name: str, columns: Sequence[OutputColumn], *, copies: bool = False) -> str:
         """The head, declared if no rule derives it: it has no rows then. `copies`: it has one more column."""

@@ -118,12 +118,7 @@ def rows_of(
         heads.sure(name, columns, copies=True)
         rows = Rows.of(name, columns, bag=True)
     else:
-        parts = [
-            heads.folded("sum", product_of(branch.copies), terms, branch)
-            if branch.copies
-            else heads.folded("count", None, terms, branch)
-            for branch, terms in made
-        ]
+        parts = [heads.counted(terms, branch) for branch, terms in made]
         rows = Rows.of(
             heads.added_up(parts, len(columns), columns) or heads.sure(heads.name(word), columns, copies=True),
             columns,

@@ -135,12 +135,7 @@ def quantile_head(grouping: Grouping, op: str, type_: str, parts: Sequence[tuple
             operand = ast.Functor(COUNTED, (term, product_of(copies))) if copies else term
             return heads.folded(op, operand, choice.terms, choice.branch)
         return ""
-    counted = [
-        heads.folded("sum", product_of(choice.branch.copies), (*choice.terms, term), choice.branch)
-        if choice.branch.copies
-        else heads.folded("count", None, (*choice.terms, term), choice.branch)
-        for choice, term in parts
-    ]
+    counted = [heads.counted((*choice.terms, term), choice.branch) for choice, term in parts]
     columns = (*grouping.columns, OutputColumn("value", type_, False))
     counts, name = heads.added_up(counted, len(columns), columns), heads.name(op)
     key = [heads.variable(column.name, column.nullable) for column in grouping.columns]
