@@ -263,9 +263,15 @@ def folded_content(scan: GroupScan, relation: StoredRelation, symbols: SymbolTab
     fold = row_fold(scan.op)
     if isinstance(fold, InOrder):
         return folded(scan, relation, relation.content.columns(), symbols)
-    counts = (relation.arity - 1,) if isinstance(fold, Quantile) else ()
-    rows = relation.content.some_columns((*scan.groups, scan.operand, *counts))
-    return folded_rows(scan.op, rows, len(scan.groups), relation.types[scan.operand], symbols)
+    type, k = relation.types[scan.operand], len(scan.groups)
+    if isinstance(fold, Quantile):
+        columns = (*scan.groups, scan.operand, relation.arity - 1)
+        rows = relation.content.some_columns(columns)
+        if columns == tuple(range(relation.arity)) and not in_dictionary(type):  # the content is in that order
+            return _quantiles_in_order(scan.op, fold, rows, k, type)
+    else:
+        rows = relation.content.some_columns((*scan.groups, scan.operand))
+    return folded_rows(scan.op, rows, k, type, symbols)
 
 
 def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
@@ -289,7 +295,10 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     """
     groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], row_fold(op)
     if isinstance(fold, Quantile):
-        return _quantiles_of_rows(op, fold, rows, k, type, symbols)
+        if n:
+            order, _ = sorting(np.vstack([groups, ranked(operand, symbols) if in_dictionary(type) else operand]))
+            rows = np.take(rows, order, axis=1)
+        return _quantiles_in_order(op, fold, rows, k, type)
     if isinstance(fold, Extreme):
         if in_dictionary(type):
             ranks = ranked(operand, symbols)
@@ -314,13 +323,10 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
     return np.vstack([distinct, fold.best.reduceat(operand, starts)])
 
 
-def _quantiles_of_rows(op: str, fold: Quantile, rows: Ints, k: int, type: str, symbols: SymbolTable) -> Ints:
-    """The rows (group..., quantile) of all groups in `rows` (group of k columns, value of `type`, count)."""
+def _quantiles_in_order(op: str, fold: Quantile, rows: Ints, k: int, type: str) -> Ints:
+    """The rows (group..., quantile) of all groups in `rows` (group of k columns, value of `type`, count), in order."""
     if rows.shape[1] == 0:
         return np.ascontiguousarray(rows[: k + 1])
-    keys = np.vstack([rows[:k], ranked(rows[k], symbols) if in_dictionary(type) else rows[k]])
-    order, _ = sorting(keys)
-    rows = np.take(rows, order, axis=1)
     starts = np.flatnonzero(np.append(True, (rows[:k, 1:] != rows[:k, :-1]).any(axis=0)))
     counts = np.ascontiguousarray(rows[k + 1])
     numbers = counts_by_group(starts, counts)
