@@ -38,7 +38,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.quantiles import Quantile
 from lftj.join.dense_groups import NumberedGroups, dense_extremes
 from lftj.join.groups import Runs, counts_by_group, places_of_ranks
-from lftj.language.aggregate_specs import part_of, parted
+from lftj.language.aggregate_specs import fraction_of, word_of
 from lftj.language.clause import Clause, Var
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
@@ -86,8 +86,8 @@ ROW_FOLDS: dict[str, RowFold] = {
 
 def row_fold(op: str) -> RowFold | None:
     """The kernel of the aggregate `op`; None if it is no aggregate by rows."""
-    fold = ROW_FOLDS.get(parted(op)[0])
-    return fold._replace(part=part_of(op)) if isinstance(fold, Quantile) else fold
+    fold = ROW_FOLDS.get(word_of(op))
+    return fold._replace(fraction=fraction_of(op)) if isinstance(fold, Quantile) else fold
 
 
 class GroupScan(NamedTuple):
@@ -252,7 +252,7 @@ def _check_numbers(op: str, numbers: Ints) -> None:
     """Refuse groups of more bindings than can be counted; `numbers` are 0 there."""
     if not numbers.all():
         raise EvaluationError(
-            f"`{op}` of a group that counts more than 2^63 values",
+            f"`{op}` of a group that counts more than 2^63 - 1 values",
             why="the values of a group are counted in 64 bits; nothing was changed",
             remedy="scale what is given to `counted(value, n)` down",
         )

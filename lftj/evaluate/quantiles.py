@@ -29,17 +29,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class Quantile(NamedTuple):
-    """How an aggregate takes a value at some part of a group: `between`: also one between two of them.
-
-    `part`: from 0 to 1, the aggregate's parameter.
-    """
+    """How an aggregate takes a value at a fraction of a group, from 0 to 1. `between`: also one between two values."""
 
     between: bool
-    part: Fraction = Fraction(0)
+    fraction: Fraction = Fraction(0)
 
     def ranks(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
         """(the rank asked for in groups of `numbers` bindings, the next one, how far it is to that in 1 / b)."""
-        a, b = self.part.numerator, self.part.denominator
+        a, b = self.fraction.numerator, self.fraction.denominator
         if not self.between:
             lowest = np.maximum(numbers // b * a - (-(numbers % b * a) // b) - 1, 0)
             return lowest, lowest, np.zeros_like(numbers)
@@ -53,7 +50,7 @@ class Quantile(NamedTuple):
         """The codes of the results: at `rest` / b on the way from the codes `lower` to `upper` of type `operand`."""
         if not self.between:
             return lower
-        b, storage = self.part.denominator, storage_of(operand)
+        b, storage = self.fraction.denominator, storage_of(operand)
         if storage == "float":
             return _between_floats(lower, upper, rest, b)
         if storage == "unsigned":

@@ -94,7 +94,7 @@ _TABLE = (
     ),
     AggregateSpec(
         "quantile_disc",
-        "The least value such that the part p of the bindings, from 0 to 1, have it or a lesser one; no value of "
+        "The least value such that the fraction p of the bindings, from 0 to 1, have it or a lesser one; no value of "
         "nothing. Symbols compare by text.",
         by_rows=True,
         by_counts=True,
@@ -113,38 +113,37 @@ _TABLE = (
 
 # `quantile_disc(0.5) counted(v, n)`: the binding counts n times.
 COUNTED = "counted"
-# Of a part p, so many digits at most, so that p times a number of bindings is an integer of 64 bits over a power of 10.
-PART_DIGITS = 9
-_PART = re.compile(rf"(?:0|1|0?\.\d{{1,{PART_DIGITS}}}|1\.0{{1,{PART_DIGITS}}})")
+# Digits of a fraction, so that it is one of integers whose products with others as small fit into 64 bits.
+FRACTION_DIGITS = 9
+_FRACTION = re.compile(rf"(?:0|1|0?\.\d{{1,{FRACTION_DIGITS}}}|1\.0{{1,{FRACTION_DIGITS}}})")
 
 
 class _AggregateTable(dict[str, AggregateSpec]):
     """Specs by name, with or without a parameter."""
 
     def __missing__(self, op: str) -> AggregateSpec:
-        word, parameter = parted(op)
-        if not parameter:
+        word = word_of(op)
+        if word == op:
             raise KeyError(op)
         return self[word]
 
     def __contains__(self, op: object) -> bool:
-        return isinstance(op, str) and super().__contains__(parted(op)[0])
+        return isinstance(op, str) and super().__contains__(word_of(op))
 
 
-def parted(op: str) -> tuple[str, str]:
-    """(the word of an aggregate, its parameter; "" without one)."""
-    word, _, parameter = op.partition("(")
-    return word, parameter.removesuffix(")")
+def word_of(op: str) -> str:
+    """The name of an aggregate without its parameter."""
+    return op.partition("(")[0]
 
 
-def with_part(word: str, part: str) -> str:
-    """The aggregate `word` with the parameter `part`, in one form; "" if it is no part from 0 to 1 of few digits."""
-    return f"{word}({Decimal(part).normalize():f})" if _PART.fullmatch(part) else ""
+def with_fraction(word: str, fraction: str) -> str:
+    """The aggregate `word` at a fraction, written in one way; "" if it is none from 0 to 1, or has too many digits."""
+    return f"{word}({Decimal(fraction).normalize():f})" if _FRACTION.fullmatch(fraction) else ""
 
 
-def part_of(op: str) -> Fraction:
+def fraction_of(op: str) -> Fraction:
     """The parameter of a quantile."""
-    return Fraction(parted(op)[1])
+    return Fraction(op.partition("(")[2].removesuffix(")"))
 
 
 AGGREGATES = _AggregateTable((spec.name, spec) for spec in _TABLE)

@@ -43,7 +43,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, parted
+from lftj.language.aggregate_specs import AGGREGATES, word_of
 from lftj.language.counted_atoms import counted_atoms, makes_texts
 from lftj.language.functors import OR_NULL
 from lftj.language.internal_relations import ALL, COUNTS, GROUPS, MET, WITH_ZERO, Fold, InternalRule, Renaming
@@ -326,7 +326,7 @@ class AggregateRelations:
     ) -> None:
         op = aggregate.op
         words = [*[f"a group of `{op}`"] * len(variables), f"the result of `{op}`"]
-        columns = [*(v.name for v in variables), parted(op)[0]]
+        columns = [*(v.name for v in variables), word_of(op)]
         if name.endswith(COUNTS):
             words[-2], columns[-1] = f"a value of `{op}`", "count"
         self.whole.parts.relation(name, columns, words, aggregate.span, functional=functional)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import parted
+from lftj.language.aggregate_specs import word_of
 from lftj.language.functors import CONSTRAINTS
 from lftj.language.source import Source
 from lftj.language.visitors import Node, parts
@@ -101,7 +101,7 @@ class _Finder:
     def _aggregate(self, node: ast.Aggregate, start: int, end: int) -> Iterator[Occurrence]:
         """The word; of LogicBlox's form `agg<<s = sum(v)>>` also the operand, whose place is that of the whole."""
         if not self.source.text.startswith("agg", start) or node.op == "agg":
-            yield from self._at(AGGREGATE, parted(node.op)[0], start)
+            yield from self._at(AGGREGATE, word_of(node.op), start)
         elif isinstance(node.operand, ast.Variable):
             bracket = self.source.text.find("(", start, end)
             yield from self._search(VARIABLE, node.operand.name, bracket, end)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, PART_DIGITS, parted, with_part
+from lftj.language.aggregate_specs import AGGREGATES, FRACTION_DIGITS, with_fraction, word_of
 from lftj.language.functors import CONSTRAINTS, UNSUPPORTED_FUNCTORS
 from lftj.language.notation import (
     BINARY_LEVEL,
@@ -236,7 +236,7 @@ class Reader:
             raise self._refuse(
                 f"`{op}` in `agg<<...>>`",
                 token,
-                why="this form has no place for its part",
+                why="this form has no place for its fraction",
                 remedy=f"write `{result} = {op}(0.5) {operand or 'x'} : {{ ... }}`",
             )
         if bool(AGGREGATES[op].operand) != bool(operand):
@@ -405,19 +405,19 @@ class Reader:
     def _aggregate(self, node: Any) -> ast.Aggregate:
         word, *operand, body = node.children
         (inner,) = body.children
-        op = self._with_part(word) if AGGREGATES[parted(word)[0].strip()].by_counts else word
+        op = self._with_fraction(word) if AGGREGATES[word_of(word).strip()].by_counts else word
         literals = self._body(inner) if _data(inner) == "disj" else tuple(self._literal(inner))
         return ast.Aggregate(str(op), self._term(operand[0]) if operand else None, literals, self._span(node))
 
-    def _with_part(self, token: Any) -> str:
+    def _with_fraction(self, token: Any) -> str:
         """The name of a quantile, with its parameter."""
         word, _, rest = token.partition("(")
-        name, part = word.strip(), rest.removesuffix(")").strip()
-        if not (op := with_part(name, part)):
+        name, given = word.strip(), rest.removesuffix(")").strip()
+        if not (op := with_fraction(name, given)):
             raise self._refuse(
-                f"`{part}` is no part from 0 to 1" if part else f"`{name}` without a part",
+                f"`{given}` is no fraction from 0 to 1" if given else f"`{name}` without a fraction",
                 token,
-                why=f"a quantile is at some part of the way, which has {PART_DIGITS} digits at most",
+                why=f"a quantile is at a fraction of the bindings, written with {FRACTION_DIGITS} digits at most",
                 remedy=f"write `{name}(0.5)` for the middle, or `{name}(0.95)`",
             )
         return op

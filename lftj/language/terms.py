@@ -21,7 +21,7 @@ from typing import NoReturn, SupportsIndex
 
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, PART_DIGITS, with_part
+from lftj.language.aggregate_specs import AGGREGATES, FRACTION_DIGITS, with_fraction
 from lftj.language.diagnostics import given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.notation import NAME
@@ -500,7 +500,7 @@ class _Aggregates:
     """The aggregates as functions of conditions: `agg.count(edge(x, ...))`, `agg.sum(v, sale(x, v), v > 0)`.
 
     `count` takes the conditions of its braces, the others the term they fold and then the conditions, quantiles their
-    part before: `agg.quantile_disc(0.95, v, sale(x, v))`. The result is a term. `dir(agg)` lists them.
+    fraction before: `agg.quantile_disc(0.95, v, sale(x, v))`. The result is a term. `dir(agg)` lists them.
     """
 
     def __getattr__(self, name: str) -> _Aggregate:
@@ -535,13 +535,13 @@ class _Aggregate:
             example = f"agg.{self.name}(edge(x, ...))"
         elif spec.by_counts:
             example = f"agg.{self.name}(0.95, v, sale(x, v))"
-            part = args[0] if args else None
-            known = isinstance(part, numbers.Real | decimal.Decimal) and not isinstance(part, bool)
-            op = with_part(self.name, f"{decimal.Decimal(str(part)):f}") if known else ""
+            given = args[0] if args else None
+            known = isinstance(given, numbers.Real | decimal.Decimal) and not isinstance(given, bool)
+            op = with_fraction(self.name, f"{decimal.Decimal(str(given)):f}") if known else ""
             if not op:
                 fail(
-                    f"`{self.name}` without a part from 0 to 1",
-                    why=f"a quantile is at some part of the way, which has {PART_DIGITS} digits at most",
+                    f"`{self.name}` without a fraction from 0 to 1",
+                    why=f"a quantile is at a fraction of the bindings, written with {FRACTION_DIGITS} digits at most",
                     remedy=f"give it first, as in `{example}`",
                 )
             args = args[1:]

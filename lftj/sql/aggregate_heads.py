@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, by_counts, parted
+from lftj.language.aggregate_specs import AGGREGATES, by_counts, word_of
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
@@ -38,7 +38,7 @@ from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
-from lftj.sql.written_quantiles import CONT, check_between, part_given, quantile_head, taken_as, with_part_of
+from lftj.sql.written_quantiles import CONT, check_between, fraction_given, quantile_head, taken_as, with_fraction_of
 from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ class AggregateHeads:
             type_ = next((case.type for case in cases if case.type), type_)
         if op == CONT:
             check_between(node, type_, source)
-        part = part_given(node, source)
-        op = with_part_of(op, part, [] if part is None else value(part, rows), source)
+        given = fraction_given(node, source)
+        op = with_fraction_of(op, given, [] if given is None else value(given, rows), source)
         return WrittenAggregate(op, distinct, cases, conditions, type_)
 
     def _joined(
@@ -271,7 +271,7 @@ class AggregateHeads:
         found = self._contributions(written)
         name, nullable = self._head(written, found)
         type_ = NUMBER if written.op == "count" else AGGREGATES[written.op].result_of(written.type)
-        word = parted(written.op)[0]
+        word = word_of(written.op)
         column = OutputColumn(word, type_, nullable)
         variable = self.heads.variable(word, nullable)
         columns = (*self.grouping.columns, column)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, parted
+from lftj.language.aggregate_specs import AGGREGATES, word_of
 from lftj.language.clause import INTERNAL
 from lftj.language.functors import OR_NULL, RESERVED_VARIABLES
 from lftj.language.names import COPIES
@@ -46,7 +46,7 @@ class QueryHeads:
     def name(self, word: str) -> str:
         """A name for a head that is a part of the query; `word` says what it holds."""
         self._heads += 1
-        return f"{INTERNAL}{self.view.lstrip(INTERNAL)}.{parted(word)[0]}{self._heads}"
+        return f"{INTERNAL}{self.view.lstrip(INTERNAL)}.{word_of(word)}{self._heads}"
 
     def variable(self, name: str, nullable: bool) -> ast.Variable:
         """A variable that no other rule has, called after a column."""
@@ -123,7 +123,7 @@ class QueryHeads:
         inner = name if tuple(places) == tuple(grouped) else self.name(op)
         self.aggregate(inner, op, operand, grouped, body)
         if inner != name:
-            result = self.variable(parted(op)[0], False)
+            result = self.variable(word_of(op), False)
             atoms: list[ast.Literal] = [ast.Atom(inner, (*grouped, result)), *or_null(self, grouped)]
             if places and not grouped and op in ("sum", "count"):  # the engine's sum of nothing is 0, SQL has no group
                 number = self.variable("count", False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, COUNTED, PART_DIGITS, with_part
+from lftj.language.aggregate_specs import AGGREGATES, COUNTED, FRACTION_DIGITS, with_fraction
 from lftj.language.types import DATE
 from lftj.sql.conversions import shown
 from lftj.sql.places import SqlText, in_place_of, standing_for
@@ -36,7 +36,7 @@ _WITHIN = (exp.PercentileCont, exp.PercentileDisc)
 
 
 def without_within_group(query: exp.Expr, text: SqlText) -> exp.Expr:
-    """The query with percentiles as functions of a value and a part; columns keep their names."""
+    """The query with percentiles as functions of a value and a fraction; columns keep their names."""
     if query.find(exp.WithinGroup) is None:
         return query
     made = query.copy()
@@ -61,18 +61,18 @@ def _as_function(node: exp.WithinGroup, text: SqlText) -> exp.Expr:
     by, *more = node.expression.expressions
     if more:
         raise text.unsupported(f"`{text.call(function)}` of several values", node, "order by one value")
-    part: exp.Expr = function.this.copy()
+    fraction: exp.Expr = function.this.copy()
     if by.args.get("desc"):
         if isinstance(function, exp.PercentileDisc):
-            remedy = "order upwards, by the rest of the part"
+            remedy = "order upwards, by the rest of the fraction"
             raise text.unsupported(f"`{text.call(function)}` in descending order", node, remedy)
-        part = in_place_of(function.this, exp.Sub(this=exp.Literal.number(1), expression=exp.paren(part)))
-    made: exp.Expr = type(function)(this=by.this.copy(), expression=part)
+        fraction = in_place_of(function.this, exp.Sub(this=exp.Literal.number(1), expression=exp.paren(fraction)))
+    made: exp.Expr = type(function)(this=by.this.copy(), expression=fraction)
     return standing_for(node, made)
 
 
 def taken_as(node: exp.Expr, type_: str) -> tuple[str, exp.Expr]:
-    """(the aggregate without its part, what it takes) of a quantile of values of a type."""
+    """(the aggregate without its fraction, what it takes) of a quantile of values of a type."""
     taken = node.this
     domain = AGGREGATES[CONT].operand
     if isinstance(node, exp.Quantile | exp.PercentileDisc):
@@ -97,30 +97,30 @@ def check_between(node: exp.Expr, type_: str, source: SqlText) -> None:
         )
 
 
-def part_given(node: exp.Expr, source: SqlText) -> exp.Expr | None:
-    """The part that is asked for; None of a median. Raises `ProgramError` for a list of them."""
+def fraction_given(node: exp.Expr, source: SqlText) -> exp.Expr | None:
+    """The fraction that is asked for; None of a median. Raises `ProgramError` for a list of them."""
     if isinstance(node, exp.Median):
         return None
-    part = node.args.get("quantile" if isinstance(node, exp.Quantile) else "expression")
-    assert isinstance(part, exp.Expr)
-    if isinstance(part, exp.Array):
-        raise source.unsupported(f"`{source.word(node)}` with a list of parts", part, "write a quantile for each part")
-    return part
+    given = node.args.get("quantile" if isinstance(node, exp.Quantile) else "expression")
+    assert isinstance(given, exp.Expr)
+    if isinstance(given, exp.Array):
+        raise source.unsupported(f"`{source.word(node)}` with a list of fractions", given, "write a quantile for each")
+    return given
 
 
-def with_part_of(op: str, part: exp.Expr | None, cases: Sequence[Case], source: SqlText) -> str:
-    """The aggregate with its part, whose value has `cases`."""
-    if part is None:
+def with_fraction_of(op: str, given: exp.Expr | None, cases: Sequence[Case], source: SqlText) -> str:
+    """The aggregate with its fraction, whose value has `cases`."""
+    if given is None:
         return f"{op}(0.5)"
     term = cases[0].term if len(cases) == 1 else None
     value = term.value if isinstance(term, ast.Constant) else None
     known = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    made = with_part(op, f"{Decimal(str(value)):f}") if known else ""
+    made = with_fraction(op, f"{Decimal(str(value)):f}") if known else ""
     if not made:
         raise source.error(
-            f"`{part.sql('duckdb')}` as the part of a quantile",
-            part,
-            why=f"it is a number from 0 to 1 that is written out, with {PART_DIGITS} digits at most",
+            f"`{given.sql('duckdb')}` as the fraction of a quantile",
+            given,
+            why=f"it is a number from 0 to 1 that is written out, with {FRACTION_DIGITS} digits at most",
             remedy="write one, as in `quantile_cont(x, 0.95)`",
         )
     return made
