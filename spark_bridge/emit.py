@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from lftj.language import BodyAtom, Clause
-from lftj.language.aggregate_specs import by_counts
+from lftj.language.aggregate_specs import COUNTED, by_counts
 from lftj.language.clause import Term, Var, owner, replaced
 from spark_bridge.plan import ONE, Copy, PartitionPlan, Pattern, Place, PlanStep
 
@@ -128,9 +128,10 @@ def _rule(
     if clause.aggregate is not None:
         op, groups = clause.aggregate.op, clause.aggregate.groups
     keys = ", ".join(map(str, clause.head_args[:groups]))
-    operand = "".join(f" {term}" for term in clause.head_args[groups:])
+    operand = str(clause.head_args[-1]) if clause.aggregate is None else clause.folded
     if by_counts(op):  # the last column of what it reads is how often the value is there
-        operand = f" counted({operand.strip()}, {clause.atoms[-1].args[-1]})"
+        operand = f"{COUNTED}({operand}, {clause.atoms[-1].args[-1]})"
+    operand = f" {operand}" if operand else ""
     if len(clauses) > 1:
         shared = set.intersection(*({variable.name for variable in each.variables()} for each in clauses))
         clauses = [_alternative(each, shared, functional) for each in clauses]

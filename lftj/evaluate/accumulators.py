@@ -1,10 +1,11 @@
-"""Accumulators: what is kept of each group of a count, sum or mean, so that bindings can be added and taken away.
+"""Accumulators: what is kept of each group of a count, sum, mean or variance, so that bindings can come and go.
 
 A *table* holds a row per group that has a binding, keyed by the group:
 
     count                       bindings
     sum, mean of integers       bindings, high, low            the sum is high * 2**32 + low, 0 <= low < 2**32
     sum, mean of floats         bindings, infs, -infs          and a row per (group..., segment) in `segments`: exactsum
+    variances                   the same                       of integers, too: exactsquares
 
 All of it is linear in the bindings. So a trace's bindings that go and come are first summed per group, with weights -1
 and 1 (`Sums`), and then added to the accumulators of these groups; a group without a binding goes. The results before
@@ -34,9 +35,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.join import dense_groups, exactsum
+from lftj.evaluate.variances import VARIANCES
+from lftj.join import dense_groups, exactsquares, exactsum
 from lftj.join.dense_groups import NumberedGroups
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, squares
 from lftj.language.clause import Clause
 from lftj.language.types import scale_of
 from lftj.store.change import Change
@@ -115,6 +117,16 @@ class Folding(NamedTuple):
         return storage_of(self.operand) if self.operand else ""
 
     @property
+    def squares(self) -> bool:
+        """Whether the sum of squares is kept, too."""
+        return squares(self.op)
+
+    @property
+    def segmented(self) -> bool:
+        """Whether sums are kept in segments."""
+        return self.squares or self.storage == "float"
+
+    @property
     def width(self) -> int:
         """Columns of a binding: the group, then the operand."""
         return self.groups + bool(self.operand)
@@ -144,7 +156,7 @@ class Sums(NamedTuple):
     """Bindings summed per group.
 
     `groups` int64[k, g] in order · `values` int64[words, g], what to add to the table · `segments` int64[k + 1, s] in
-    order and `pieces` int64[s], of floats only.
+    order and `pieces` int64[s], where sums are kept in segments.
     """
 
     groups: Ints
@@ -181,8 +193,9 @@ def too_many(about: float) -> EvaluationError:
 def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
     k, m = folding.groups, rows.shape[1]
-    small = bool(folding.operand) and folding.storage != "float" and np.abs(weights).sum(dtype=np.float64) < MOST
-    if m >= dense_groups.LEAST and (small or folding.storage in ("", "float")):
+    words = bool(folding.operand) and not folding.segmented
+    small = words and np.abs(weights).sum(dtype=np.float64) < MOST
+    if m >= dense_groups.LEAST and (small or not words):
         dense = NumberedGroups.dense(np.ascontiguousarray(rows[:k]))
         if dense is not None:
             operand = np.ascontiguousarray(rows[k]) if folding.operand else None
@@ -198,8 +211,8 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
         values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
         return Sums(distinct, values, none, none[0])
     operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
-    if folding.storage == "float":
-        return _float_sums(distinct, *exactsum.segments_of(operand, np.ascontiguousarray(weights), starts))
+    if folding.segmented:
+        return _segmented(distinct, *_segments_of(folding, operand, np.ascontiguousarray(weights), starts))
     if folding.storage == "unsigned":
         operand = operand ^ SIGN
         high = (operand >> BITS) & LOW
@@ -217,21 +230,28 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
 
 
 def _numbered_sums(folding: Folding, numbered: NumberedGroups, weights: Ints, operand: Ints | None) -> Sums:
-    if folding.storage == "float":
+    if folding.segmented:
         assert operand is not None
-        if exactsum.are_few(numbered.room, len(operand)):
+        if not folding.squares and exactsum.are_few(numbered.room, len(operand)):
             there, *found = exactsum.sums_of_few(operand, weights, numbered.at, numbered.room)
-            return _float_sums(numbered.groups(there), *found)
+            return _segmented(numbered.groups(there), *found)
         there, order, starts = numbered.runs()
         if order is not None:
             operand, weights = operand[order], weights[order]
-        return _float_sums(numbered.groups(there), *exactsum.segments_of(operand, weights, starts))
+        return _segmented(numbered.groups(there), *_segments_of(folding, operand, weights, starts))
     flipped = int(SIGN) if folding.storage == "unsigned" else 0
     none = np.empty((folding.groups + 1, 0), np.int64)
     return Sums(*numbered.sums(weights, operand, flipped, BITS), none, none[0])
 
 
-def _float_sums(groups: Ints, values: Ints, rows: Ints, pieces: Ints) -> Sums:
+def _segments_of(folding: Folding, operand: Ints, weights: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """The sums of values, and of their squares if these are kept, group by group (`exactsum.segments_of`)."""
+    if folding.squares:
+        return exactsquares.squares_of(operand, folding.storage, weights, starts)
+    return exactsum.segments_of(operand, weights, starts)
+
+
+def _segmented(groups: Ints, values: Ints, rows: Ints, pieces: Ints) -> Sums:
     """The sums of `groups` int64[k, g]; `rows` int64[2, n] of a place among them and a segment."""
     return Sums(groups, values, np.vstack([groups[:, rows[0]], rows[1]]), pieces)
 
@@ -307,10 +327,10 @@ class Accumulators:
     def none(cls, arena: Arena, folding: Folding, *, page_rows: int, dir_rows: int) -> Accumulators:
         """The accumulators of no group."""
         store = Store(arena, folding.groups, folding.words, page_rows=page_rows, dir_rows=dir_rows)
-        if folding.storage != "float":
+        if not folding.segmented:
             return cls(folding, store.empty(), None)
-        floats = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
-        return cls(folding, store.empty(), floats.empty())
+        segments = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
+        return cls(folding, store.empty(), segments.empty())
 
     def followed(self, erased: list[Ints], inserted: list[Ints]) -> tuple[Accumulators, Change]:
         """(the next accumulators, the change of the head) when bindings int64[width + k, n] go and come."""
@@ -356,9 +376,9 @@ class Accumulators:
     def rows(self, groups: Ints, values: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """(the rows (group..., code of the result) of those of `groups` that have one, in order; the rest).
 
-        `groups` int64[k, g] with their `values` in the table int64[words, g]; one without a binding is in neither.
+        `groups` int64[k, g] with their `values` in the table int64[words, g]; one of too few bindings is in neither.
         """
-        there = values[COUNT] > 0
+        there = values[COUNT] >= AGGREGATES[self.folding.op].least
         if not there.all():
             groups, values = groups.compress(there, axis=1), values.compress(there, axis=1)
         codes, without = self.results(groups, values)
@@ -370,14 +390,15 @@ class Accumulators:
             return np.concatenate([groups, codes[None, :]]), none_without_result(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
         if self.folding.storage == "float":
-            undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
+            infs, negative = values[HIGH][without] > 0, values[LOWER][without] > 0
+            undefined = infs | negative if self.folding.squares else infs & negative
         without_result = GroupsWithoutResult(np.compress(without, groups, axis=1), undefined)
         return np.compress(~without, np.vstack([groups, codes]), axis=1), without_result
 
     def results(self, groups: Ints, values: Ints) -> Results:
         """(the code of the result of each group, those that have none; None if all have one).
 
-        Of a mean, counts are from 1 and below `MOST`.
+        Of a mean and of variances, counts are from `AggregateSpec.least` on and below `MOST`.
         """
         return RESULTS[self.folding.op](self, groups, values) if groups.shape[1] else (values[COUNT], None)
 
@@ -409,6 +430,17 @@ class Accumulators:
         """The number of bindings of every group."""
         return values[COUNT], None
 
+    def variance(self, groups: Ints, values: Ints) -> Results:
+        """The variance of every group, or its square root; none where one of its values is inf, or of too many."""
+        assert self.segments is not None
+        folding, counts = self.folding, values[COUNT]
+        there = (values[HIGH] == 0) & (values[LOWER] == 0) & (counts < MOST)
+        codes, without = np.zeros_like(counts), ~there
+        codes[there], without[there] = VARIANCES[folding.op].results(
+            self.segments, folding.operand, folding.storage, groups.compress(there, axis=1), counts[there]
+        )
+        return codes, without
+
     def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Results:
         """The sums of floats divided by `counts`, rounded once."""
         assert self.segments is not None
@@ -431,12 +463,13 @@ RESULTS: dict[str, Callable[[Accumulators, Ints, Ints], Results]] = {
     "count": Accumulators.count,
     "sum": Accumulators.total,
     "mean": Accumulators.mean,
+    **dict.fromkeys(VARIANCES, Accumulators.variance),
 }
 
 
 def carried(folding: Folding, values: Ints) -> Ints:
     """Values of the table with 0 <= low < 2**32."""
-    if folding.storage in ("", "float"):
+    if not folding.operand or folding.segmented:
         return values
     low = values[LOWER]
     return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])

@@ -4,8 +4,8 @@ A clause with `aggregate` is the only one of its head, and derives (group..., re
 Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand), counts them
 (factorised.py), or computes with columns (by_columns.py). There are two kinds (`AggregateSpec.by_rows`):
 
-    count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
-    min, max, cat, ..  read the rows of the one relation below, whatever changed there (group_scan.py)
+    count, sum, mean, var_pop, ..  fold the bindings into accumulators, which its trace keeps up (accumulators.py)
+    min, max, cat, ..              read the rows of the one relation below, whatever changed there (group_scan.py)
 
 A group may have no result (a sum out of the range of its type). Then it has no row; undefined_groups.py says when that
 is an error.
@@ -117,7 +117,7 @@ def _content(
     folding = folding_of(clause)
     if not isinstance(folded, Sums):
         rows, without_result = folded, none_without_result(folding.groups)
-    elif folding.storage == "float":
+    elif folding.segmented:
         rows, without_result = _held(evaluator, folding, folded).all_rows()
     else:  # of what is not kept no table is made
         none = Accumulators.none(evaluator.arena, folding, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)

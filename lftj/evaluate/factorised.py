@@ -25,7 +25,7 @@ from lftj.evaluate.overdue import finish
 from lftj.evaluate.single_copies import planned
 from lftj.join import dense_groups
 from lftj.join.run import Counters, Limits, Run, TooManyRows
-from lftj.language.aggregate_specs import accumulated
+from lftj.language.aggregate_specs import accumulated, squares
 from lftj.language.clause import Apply, Clause, Term, Var, variables_of
 from lftj.language.types import DECIMAL, NUMBER, scale_of
 from lftj.plan.body import Body, body_of
@@ -50,7 +50,7 @@ ENUMERATED = 1 << 24
 def folded_of(clause: Clause, body: Body) -> Folded | None:
     """What is to be counted of the groups of a clause; None if its bindings have to be enumerated."""
     aggregate = clause.aggregate
-    if aggregate is None or not accumulated(aggregate.op) or len(body.atoms) < 2:
+    if aggregate is None or not accumulated(aggregate.op) or squares(aggregate.op) or len(body.atoms) < 2:
         return None
     head, operand = clause.head_args[: aggregate.groups], clause.head_args[aggregate.groups :]
     groups = tuple(dict.fromkeys(v.name for term in head for v in variables_of(term)))

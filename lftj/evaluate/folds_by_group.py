@@ -126,8 +126,8 @@ class FoldsByGroup:
             began, numbered, order = time.thread_time_ns(), every, None
             if any(part.chosen[i][0] is not None for part in parts):
                 numbered = every._replace(at=every.at[np.concatenate([_marks(part, i) for part in parts])])
-            floats = any(fold.folding.storage == "float" and fold.extreme is None for fold in folds)
-            if floats and not exactsum.are_few(numbered.room, len(numbered.at)):
+            segmented = any(fold.folding.segmented and fold.extreme is None for fold in folds)
+            if segmented and not exactsum.are_few(numbered.room, len(numbered.at)):
                 _, order, _ = numbered.runs()  # once for all of them, which are summed group by group
                 numbered = numbered if order is None else numbered._replace(at=numbered.at[order])
             operands = dict[Term, Ints]()

@@ -77,8 +77,8 @@ class SharedAggregate(NamedTuple):
         folding = folding_of(clause)
         groups, operand = tuple(head[: folding.groups]), head[folding.groups] if folding.operand else None
         unread = frozenset(map(written_out, defined.values())) - {*groups, operand}
-        if folding.op == "mean":
-            folding = folding._replace(op="sum")
+        if folding.op == "mean" or folding.squares:  # what is added up is the same for all of these
+            folding = folding._replace(op="var_pop" if folding.squares else "sum")
         return cls(clause, atoms, groups, FoldedTerm(folding, operand, compares, unread))
 
 
@@ -108,7 +108,7 @@ class OnePass:
         self._readers = dict[str, list[str]]()
         for head, (clause, *_) in of.items():
             adds = clause.aggregate is not None and accumulated(clause.aggregate.op) and not clause.acyclic
-            if adds or is_extreme(clause):
+            if (adds and not clause.is_counted) or is_extreme(clause):
                 self._clauses[head] = clause
         for head in below:
             derived, reading = of.get(head, []), readers.get(head, [])

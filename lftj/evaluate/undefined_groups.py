@@ -33,6 +33,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.rest_of_body import bound_in, without_terms
 from lftj.evaluate.term_sets import ask_for_sets
 from lftj.evaluate.undefined_atoms import name_of, relation_of
+from lftj.language.aggregate_specs import squares
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, names_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.language.null import not_null
@@ -323,14 +324,22 @@ def _error(evaluator: Evaluator, one: UndefinedRows, place: int) -> EvaluationEr
     group = one.rows[:, place].tolist()
     terms = clause.head_args[: aggregate.groups]
     bound = [f"{t} = {evaluator.decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
-    operand = clause.head_args[-1].type
+    operand = clause.head_args[aggregate.groups].type
     where = f"{clause.span}: in `{clause.text or clause}`" + (f" with {', '.join(bound)}" if bound else "")
     if one.undefined[place]:
+        either = squares(aggregate.op)
         return EvaluationError(
-            f"the {aggregate.op} of inf and -inf has no value",
+            f"the {aggregate.op} of {'inf' if either else 'inf and -inf'} has no value",
             where=where,
-            why="both are among the values of this group; nothing was changed",
-            remedy="exclude one of them in the body",
+            why=f"{'it is, or -inf,' if either else 'both are'} among the values of this group; nothing was changed",
+            remedy=f"exclude {'both' if either else 'one of them'} in the body",
+        )
+    if squares(aggregate.op):
+        return EvaluationError(
+            f"the {aggregate.op} of a group is out of the range of float",
+            where=where,
+            why="it could not be stored as a value, or is one of 2^31 bindings and more; nothing was changed",
+            remedy="scale the values down",
         )
     return EvaluationError(
         f"the sum of a group is out of the range of {operand}",

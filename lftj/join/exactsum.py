@@ -172,6 +172,26 @@ def round_digits(digits, count, first, last):
     return ~bits if negative and bits != 0 else bits
 
 
+@inlined
+def read_segments(mem, root, shape, end, group, cells):
+    """Write the segments of `group` int64[k] of a version that ends at `end` to `cells`, each at its number.
+
+    `mem`, `root`, `shape`: the version, keys (group..., segment), one value.
+    """
+    cap, fan, k = 1 << shape.page_bits, 1 << shape.dir_bits, len(group)
+    pos = seek_lub(mem, root, shape, group) if k > 0 else 0
+    while pos < end:
+        d, s, p = unpack(shape, pos)
+        directory = dir_of(mem, root, d)
+        page, until = mem[directory + s], mem[directory + fan + s]
+        while p < until and compare(mem, page + p, cap, group, 1, k) == 0:
+            cells[mem[page + k * cap + p]] = mem[page + (k + 1) * cap + p]
+            p += 1
+        if p < until:
+            break
+        pos = normal(mem, root, shape, d, s, p)
+
+
 @kernel
 def rounded_sums(mem, root, shape, groups, infinite, counts, digits, codes):
     """`codes` int64[m]: the codes of the sums of groups of a version of segments, each divided by its count.
@@ -181,8 +201,7 @@ def rounded_sums(mem, root, shape, groups, infinite, counts, digits, codes):
     int64[DIGITS]: scratch.
     A group that has none (inf and -inf, or more than a float64 holds) gets `NO_SUM`. Returns how many have none.
     """
-    cap, fan, end = 1 << shape.page_bits, 1 << shape.dir_bits, end_pos(mem, root, shape)
-    k, without = groups.shape[1], 0
+    end, without = end_pos(mem, root, shape), 0
     for j in range(len(groups)):
         if infinite[0, j] > 0 or infinite[1, j] > 0:
             codes[j] = INFINITE if infinite[0, j] > 0 else ~INFINITE
@@ -192,17 +211,7 @@ def rounded_sums(mem, root, shape, groups, infinite, counts, digits, codes):
             continue
         for s in range(DIGITS):
             digits[s] = 0
-        pos = seek_lub(mem, root, shape, groups[j]) if k > 0 else 0
-        while pos < end:
-            d, s, p = unpack(shape, pos)
-            directory = dir_of(mem, root, d)
-            page, until = mem[directory + s], mem[directory + fan + s]
-            while p < until and compare(mem, page + p, cap, groups[j], 1, k) == 0:
-                digits[mem[page + k * cap + p]] = mem[page + (k + 1) * cap + p]
-                p += 1
-            if p < until:
-                break
-            pos = normal(mem, root, shape, d, s, p)
+        read_segments(mem, root, shape, end, groups[j], digits)
         code = round_digits(digits, counts[j], 0, DIGITS)
         codes[j] = code
         if code >= INFINITE or code <= ~INFINITE:

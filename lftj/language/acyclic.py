@@ -31,7 +31,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import product
 
-from lftj.language.aggregate_specs import by_counts, sum_of_nothing
+from lftj.language.aggregate_specs import COUNTED, by_counts, sum_of_nothing
 from lftj.language.clause import (
     Aggregate,
     Apply,
@@ -137,8 +137,8 @@ class _Component:
         """All clauses, those of the component split."""
         own = {name: rows for name, rows in self._heads.items() if name in self._members}
         for clause in (c for rows in own.values() for c in rows):
-            if clause.aggregate is not None and by_counts(clause.aggregate.op):
-                feature = f"`{clause.aggregate.op}` in recursion"
+            if clause.aggregate is not None and (by_counts(clause.aggregate.op) or clause.is_counted):
+                feature = f"`{clause.aggregate.op}{f' {COUNTED}(v, n)' * clause.is_counted}` in recursion"
                 self._findings.unsupported(feature, clause.span, remedy="take it of values outside of the recursion")
                 return list(self._clauses)
         aggregates = [self._alternatives(c) for rows in own.values() for c in rows if c.aggregate is not None]

@@ -21,7 +21,7 @@ from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-from lftj.language.types import ADDED, ANY, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, widest
+from lftj.language.types import ADDED, ANY, DURATION, FLOAT, LITERAL, NUMBER, SYMBOL, TIMESTAMP, widest
 from lftj.values.type_table import family_of
 
 
@@ -31,11 +31,12 @@ class AggregateSpec:
 
     `doc`: one line, which also says what becomes of a group without a binding · `operand`: the types it folds; empty:
     it takes no operand · `result`: the type of its result; empty: the operand's, as it also is of those that it `keeps`
-    · `empty`: the value of a group without a binding; None: such a group has no row · `by_rows`: it reads the rows of a
-    touched group, in one atom of distinct variables; else accumulators follow the bindings that come and go, of any
-    conjunction · `by_counts`: it has a parameter, and those rows are values, each with the number of the bindings that
-    have it · `repeats`: whether it matters how often a value comes · `extreme`: the word for what it keeps under a key
-    in recursion; empty: it is refused there.
+    · `empty`: the value of a group without a binding; None: such a group has no row · `least`: how many bindings a
+    group with a row has at least · `by_rows`: it reads the rows of a touched group, in one atom of distinct variables;
+    else accumulators follow the bindings that come and go, of any conjunction · `by_counts`: it has a parameter, and
+    those rows are values, each with the number of the bindings that have it · `squares`: accumulators hold the sum of
+    the squares, too · `repeats`: whether it matters how often a value comes · `extreme`: the word for what it keeps
+    under a key in recursion; empty: it is refused there.
 
     A result is exact, or its group has none: an integer sum that its type does not hold, a float sum of inf and -inf
     (`lftj/evaluate/undefined_groups.py` says when that is an error).
@@ -46,11 +47,18 @@ class AggregateSpec:
     operand: frozenset[str] = ANY
     result: str = ""
     empty: int | None = None
+    least: int = 1
     by_rows: bool = False
     by_counts: bool = False
+    squares: bool = False
     repeats: bool = True
     extreme: str = ""
     keeps: frozenset[str] = frozenset()
+
+    @property
+    def counts(self) -> bool:
+        """Whether a binding may count several times: `counted(v, n)` for the operand."""
+        return self.by_counts or self.squares
 
     def result_of(self, operand: str) -> str:
         """The type of the result of folding values of type `operand`."""
@@ -93,6 +101,40 @@ _TABLE = (
         by_rows=True,
     ),
     AggregateSpec(
+        "var_pop",
+        "The variance of a numeric term, a float: the mean of the squared distances from the mean, exactly, rounded "
+        "once; no value of nothing.",
+        LITERAL,
+        FLOAT,
+        squares=True,
+    ),
+    AggregateSpec(
+        "var_samp",
+        "The variance of what a sample of n is taken from: the sum of the squared distances from the mean by n - 1, as "
+        "`var_pop`; no value of fewer than two bindings.",
+        LITERAL,
+        FLOAT,
+        least=2,
+        squares=True,
+    ),
+    AggregateSpec(
+        "stddev_pop",
+        "The standard deviation of a numeric term, a float: the square root of the variance, rounded once; no value of "
+        "nothing.",
+        LITERAL,
+        FLOAT,
+        squares=True,
+    ),
+    AggregateSpec(
+        "stddev_samp",
+        "The standard deviation of what a sample is taken from: the square root of that variance, rounded once; no "
+        "value of fewer than two bindings.",
+        LITERAL,
+        FLOAT,
+        least=2,
+        squares=True,
+    ),
+    AggregateSpec(
         "quantile_disc",
         "The least value such that the fraction p of the bindings, from 0 to 1, have it or a lesser one; no value of "
         "nothing. Symbols compare by text.",
@@ -111,7 +153,7 @@ _TABLE = (
     ),
 )
 
-# `quantile_disc(0.5) counted(v, n)`: the binding counts n times.
+# `quantile_disc(0.5) counted(v, n)`, `var_pop counted(v, n)`: the binding counts n times.
 COUNTED = "counted"
 # Digits of a fraction, so that it is one of integers whose products with others as small fit into 64 bits.
 FRACTION_DIGITS = 9
@@ -162,6 +204,11 @@ def by_rows(op: str) -> bool:
 def by_counts(op: str) -> bool:
     """Whether the aggregate `op` reads values with the numbers of their bindings."""
     return op in AGGREGATES and AGGREGATES[op].by_counts
+
+
+def squares(op: str) -> bool:
+    """Whether the aggregate `op` is a variance or a standard deviation."""
+    return op in AGGREGATES and AGGREGATES[op].squares
 
 
 def accumulated(op: str) -> bool:

@@ -23,11 +23,15 @@ its type does not hold has no row either, and is an error where the rule asks fo
 takes away.
 
 A quantile is one of how many bindings have each value, so that it follows any braces, and a value that comes often is
-one row. With `counted(v, n)` for its operand a binding counts n times, or not at all if n is less than 1:
+one row. With `counted(v, n)` for its operand a binding counts n times, or not at all if n is less than 1; so it does
+for a variance, which else folds the bindings as a sum does:
 
     m[k] = quantile_disc(0.5) v : { e(k, v) }.
       ->   @m.1.counts(k, v, count)  :- e(k, v).
            @m.1(k, quantile_disc)    :- @m.1.counts(k, v, n).     v of the rank that is asked for, n counted
+    d[k] = stddev_pop counted(v, n) : { e(k, v, n) }.
+      ->   @d.1.counts(k, v, sum)    :- e(k, v, n), n > 0.
+           @d.1(k, stddev_pop)       :- @d.1.counts(k, v, n).
 
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
@@ -220,7 +224,8 @@ class AggregateRelations:
         whole, name, supplied = self.whole, self.whole.name(), list[bool]()
         self._enter(name, aggregate, variables, functional=True)
         supply = whole.supply(name, scope.placed(variables), supplied)
-        if AGGREGATES[aggregate.op].by_counts:
+        spec, operand = AGGREGATES[aggregate.op], aggregate.operand
+        if spec.by_counts or (spec.counts and isinstance(operand, ast.Functor) and is_counted(operand)):
             self._of_counts(aggregate, name, variables, scope, supply)
         else:
             self._derive(aggregate, aggregate.op, name, variables, (), scope, supply)
@@ -241,9 +246,11 @@ class AggregateRelations:
         op = "count" if number is None else "sum"
         counts = self._derive(counting, op, counts, variables, (value,), scope, supply)
         keys = (*variables, whole.variable(value))
-        read = ast.Atom(counts, (*keys, whole.variable(aggregate)), span)
+        times = whole.variable(aggregate)
+        read = ast.Atom(counts, (*keys, times), span)
         fold = Fold(aggregate.op, len(variables))
-        whole.made.append(InternalRule(whole.rule, ast.Atom(name, keys, span), Conjunction((read,)), fold))
+        folded = keys if AGGREGATES[aggregate.op].by_rows else (*keys, times)  # accumulators add each as often
+        whole.made.append(InternalRule(whole.rule, ast.Atom(name, folded, span), Conjunction((read,)), fold))
 
     def _derive(
         self,

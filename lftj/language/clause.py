@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import COUNTED, squares
 from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, literal_level, literal_text
 from lftj.values.schema import Column, Schema
 
@@ -253,6 +254,19 @@ class Clause:
         """The relations of its body, each once, negated ones after the others."""
         return {atom.predicate: None for atom in (*self.atoms, *self.negated)}
 
+    @property
+    def folded(self) -> str:
+        """What its aggregate folds, as it is written: "" of a count, `v` or `counted(v, n)`."""
+        assert self.aggregate is not None
+        operand = map(str, self.head_args[self.aggregate.groups :])
+        return f"{COUNTED}({', '.join(operand)})" if self.is_counted else " ".join(operand)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a binding of its aggregate counts as often as the last term of its head says."""
+        aggregate = self.aggregate
+        return aggregate is not None and squares(aggregate.op) and len(self.head_args) > aggregate.groups + 1
+
     def variables(self) -> tuple[Var, ...]:
         """Every variable of the clause once, in order of first appearance: atoms, then comparisons."""
         seen: dict[str, Var] = {}
@@ -270,7 +284,7 @@ class Clause:
         shown = [str(arg) for arg in self.head_args]
         if self.aggregate is not None:
             groups = self.aggregate.groups
-            shown[groups:] = [" ".join((self.aggregate.op, *shown[groups:]))]
+            shown[groups:] = [f"{self.aggregate.op} {self.folded}".rstrip()]
         if self.best:
             shown[-1] = f"{self.best} {shown[-1]}"
         head = f"{self.head}({', '.join(shown)})"

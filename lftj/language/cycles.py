@@ -112,8 +112,8 @@ def _fold(clause: Clause) -> tuple[str, str]:
 
 
 def _folding(head: str, op: str) -> str:
-    """What folds, in words: of the counts below a quantile, which nobody wrote, the quantile."""
-    return "a quantile" if is_part(head) and head.endswith(COUNTS) else f"the aggregate `{op}`"
+    """What folds, in words: of the counts below a quantile, which nobody wrote, that."""
+    return "an aggregate of counted values" if is_part(head) and head.endswith(COUNTS) else f"the aggregate `{op}`"
 
 
 def refuse_cycles(

@@ -264,7 +264,7 @@ class Inference:
             self._give(result, spec.result, fold.op, clause.head)
         counts = is_part(clause.head.name) and clause.head.name.endswith(COUNTS)  # each binding as often as it says
         domain = frozenset({NUMBER}) if counts else spec.operand
-        for arg in args[fold.groups :]:
+        for arg in args[fold.groups : fold.groups + 1]:
             slot = self._term(clause, arg)
             if slot is None:
                 continue

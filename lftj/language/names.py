@@ -465,7 +465,7 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
 def _counts(aggregate: ast.Aggregate) -> bool:
     """Whether the operand is a value with how often it counts."""
     operand = aggregate.operand
-    return AGGREGATES[aggregate.op].by_counts and isinstance(operand, ast.Functor) and is_counted(operand)
+    return AGGREGATES[aggregate.op].counts and isinstance(operand, ast.Functor) and is_counted(operand)
 
 
 def is_counted(term: ast.Functor) -> bool:
@@ -505,8 +505,8 @@ def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
             findings.error(
                 f"`{COUNTED}(v, n)` is no value",
                 term.span,
-                why="it says how often a value counts, in a quantile",
-                remedy=f"write it behind the quantile, as in `quantile_disc(0.5) {term_source(term)} : {{ ... }}`",
+                why="it says how often a value counts, in a quantile or a variance",
+                remedy=f"write it behind its name, as in `quantile_disc(0.5) {term_source(term)} : {{ ... }}`",
             )
         elif not names.open:
             callable_names = [name for name in FUNCTORS if name.isidentifier()]

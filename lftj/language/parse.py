@@ -55,7 +55,8 @@ def _aggregate() -> str:
     functor = rf'(?!\s*\((?:[^()\[\]{{}}",]|{text}|{nested})*+,)'
     other = rf"(?!(?<!{name}){_words(AGGREGATES)}{end}{functor})"
     time = r"@\d+-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d)?"  # the colons in it are its own
-    operand = rf'(?:\d\.\d|{time}|{other}[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
+    # A declaration `mean(k:number) -> v:float` is none.
+    operand = rf'(?:\d\.\d|{time}|{other}(?!->)[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
     return rf'{words}{functor}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
 
 

@@ -218,6 +218,10 @@ def _form(text: str, begin: int, start: int) -> str:
     return f"it is written `{_DIRECTIVES[word[1]]}`"
 
 
+# What other languages call an aggregate.
+_OTHER_WORDS = {"median": "quantile_cont(0.5)", "stddev": "stddev_samp", "variance": "var_samp"}
+
+
 def _aggregate(text: str, begin: int, start: int) -> str:
     """How an aggregate is written, if the stumble is between a word and its braces."""
     if re.compile(r".*\bagg\s*<?", re.DOTALL).fullmatch(text, begin, start) and text.startswith("<", start):
@@ -233,8 +237,8 @@ def _aggregate(text: str, begin: int, start: int) -> str:
             if word in AGGREGATES and not operand:
                 part = "(0.5)" if AGGREGATES[word].by_counts else ""
                 return f"`{word}` takes an operand: it is written `n = {word}{part} x : {{ ... }}`"
-            if word == "median":
-                return "it is written `quantile_cont(0.5) x : { ... }`"
+            if word in _OTHER_WORDS:
+                return f"it is written `{_OTHER_WORDS[word]} x : {{ ... }}`"
             return did_you_mean(word, AGGREGATES, f"the aggregates are {', '.join(f'`{op}`' for op in AGGREGATES)}")
     return ""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from lftj.language.aggregate_specs import by_counts
+from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_counts
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, names_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.constant import Constant
@@ -32,15 +32,14 @@ def constant(graph: Graph, rows: Sequence[tuple[int | float | str, ...]], column
     return Stream(graph, graph.add(constant, [], columns))
 
 
-# Whether a group is without a value.
-LACKS = Column("·lacks", "number")
+# Whether a group is without a value, and how many bindings it has.
+LACKS, BINDINGS = Column("·lacks", "number"), Column("·bindings", "number")
 
 
-def _where(marked: Stream, lacks: int) -> Stream:
-    """The groups with a value, or those without one."""
-    condition = Compare("=", Var(LACKS.name, LACKS.type), Value(lacks, LACKS.type))
-    filtered = Map(tuple(marked.columns), (condition,), None, "without a value" if lacks else "with a value")
-    return marked._made(filtered, marked._node.columns)
+def _where(marked: Stream, column: Column, op: str, number: int, text: str) -> Stream:
+    """The groups whose `column` compares so with a number; `text` says which these are."""
+    condition = Compare(op, Var(column.name, column.type), Value(number, column.type))
+    return marked._made(Map(tuple(marked.columns), (condition,), None, text), marked._node.columns)
 
 
 class ClauseStreams:
@@ -171,18 +170,27 @@ class ClauseStreams:
             return self.stream._made(Map(names, (), clause.head_args, text, lenient=True), columns)
         groups, operand = aggregate.groups, clause.head_args[aggregate.groups :]
         key = tuple(range(groups))
-        if aggregate.op in ("count", "sum", "mean"):
+        if accumulated(aggregate.op):
             bindings = self.stream.distinct()
             terms = (*clause.head_args[:groups], *operand)
             kinds = tuple(Column(f"a{i}", term.type) for i, term in enumerate(terms))
             rows = bindings._made(Map(names, (), terms, ", ".join(map(str, terms)), lenient=True), kinds)
             column, type_ = (groups, operand[0].type) if operand else (-1, "")
-            totals = Totals(key, columns[:groups], (Total(str(clause), aggregate.op, column, type_, -1),))
+            times = groups + 1 if clause.is_counted else -1
+            total = Total(str(clause), aggregate.op, column, type_, times)
+            totals = Totals(key, columns[:groups], (total,))
             if aggregate.op == "count":
                 return rows._made(totals, columns)
-            marked = rows._made(replace(totals, marked=True), (*columns, LACKS))
-            self.without_result = _where(marked, 1).select(*(column.name for column in columns[:groups]))
-            return _where(marked, 0).select(*(column.name for column in columns))
+            least = AGGREGATES[aggregate.op].least
+            counted = (Total("count", "count", -1, "", times),) if least > 1 else ()
+            totals = replace(totals, totals=(total, *counted), marked=True)
+            marked = rows._made(totals, (*columns, *[BINDINGS] * len(counted), LACKS))
+            without = _where(marked, LACKS, "=", 1, "without a value")
+            self.without_result = without.select(*(column.name for column in columns[:groups]))
+            valued = _where(marked, LACKS, "=", 0, "with a value")
+            if counted:
+                valued = _where(valued, BINDINGS, ">=", least, f"of {least} bindings")
+            return valued.select(*(column.name for column in columns))
         terms = (*clause.head_args[:groups], *operand)
         rest = tuple(Var(name, type_) for name, type_ in self._bound().items())
         kinds = tuple(Column(f"a{i}", term.type) for i, term in enumerate((*terms, *rest)))

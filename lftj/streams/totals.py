@@ -1,9 +1,10 @@
-"""Totals: counts, sums and means of all rows with a key, kept by adding and taking away.
+"""Totals: counts, sums, means and variances of all rows with a key, kept by adding and taking away.
 
 All of them are linear in the rows, so that a change of the rows is a change of the totals of its keys:
 
     kept per key     the sum of all weights; per total the sum of weights of its rows, and of weight times value,
-                     all in one table, which a step looks up and changes once; sums of floats have tables of their own
+                     all in one table, which a step looks up and changes once; sums of floats, and of squares, have
+                     tables of their own
 
 A key has a row of totals while the sum of its weights is not zero, or that of some of them. Integer sums are exact and
 refused beyond 64 bits; sums of floats are those of `math.fsum`, whatever came and went (accumulators.py).
@@ -33,9 +34,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Total(NamedTuple):
-    """One total: `op` "count", "sum" or "mean" of `column` (of type `operand`).
+    """One total: `op`, of those that accumulate, of `column` (of type `operand`).
 
-    `where`: a column that says which rows count, 1 or 0; -1: all · `text`: what it is, as the user wrote it.
+    `where`: a column that says how often a row counts, of a condition 1 or 0; -1: once · `text`: what it is, as the
+    user wrote it.
     """
 
     text: str
@@ -46,7 +48,7 @@ class Total(NamedTuple):
 
 
 class TotalsState(NamedTuple):
-    """The accumulators of all keys: weights and, in further columns, all totals but those of floats; then of these.
+    """The accumulators of all keys: weights and, in further columns, all totals but those in segments; then of these.
 
     `most`: no count is beyond it: the magnitudes of all weights that ever came · `over`: (place, key...) -> what the
     words of a total do not hold of it (wide_sums.py); None before weights were large.
@@ -154,7 +156,7 @@ class TotalsChange(Operator):
             folding = Folding(total.op, len(self.of.key), "" if total.op == "count" else total.operand)
             if total.op == "count" and total.where == self.of.there:
                 places.append(Placed(total, folding, 0))
-            elif folding.operand == "float":
+            elif folding.segmented:
                 places.append(Placed(total, folding, -1))
             else:
                 places.append(Placed(total, folding, first))
@@ -223,7 +225,8 @@ class TotalsChange(Operator):
         for number, (place, added_to) in enumerate(zip(places, sums, strict=True)):
             if place.first < 0:
                 was = next(own)
-                added_to = small_pieces(was, added_to) if most >= WIDE else added_to
+                if most >= WIDE and not place.folding.squares:
+                    added_to = small_pieces(was, added_to)
                 values = was.values(added_to)
                 if most >= WIDE:
                     added(values[0], values[1] - values[0])
@@ -251,8 +254,8 @@ class TotalsChange(Operator):
         return change, TotalsState(following, tuple(totals), most, over)
 
     def _counting(self, delta: ZSet, where: int) -> Rows:
-        """The weights of the rows that count, 0 of the others."""
-        return delta.weights if where < 0 else delta.weights * (delta.rows[where] != 0)
+        """The weights of the rows by how often they count."""
+        return delta.weights if where < 0 else delta.weights * delta.rows[where]
 
     def _sums(self, place: Placed, groups: Rows, delta: ZSet, starts: Rows) -> tuple[Sums, Rows | int]:
         """What a change adds to a total, and to `over`: something for each of its keys, nothing where no row counts."""
@@ -261,7 +264,9 @@ class TotalsChange(Operator):
         if total.op == "count":
             return _counts(groups, weights, starts), 0
         rows = np.vstack([groups, delta.rows[total.column]])
-        if magnitude(weights) >= WIDE:
+        if place.folding.squares:  # exact as they are, for all groups of so few bindings that they have a value
+            check_sums(weights, starts)
+        elif magnitude(weights) >= WIDE:
             return wide_sums(place.folding, rows, weights)
         return sums_of(place.folding, rows, weights), 0
 
@@ -278,6 +283,8 @@ class TotalsChange(Operator):
             )
         if op == "mean":
             return _means(accumulators, keys, values, over)
+        if accumulators.folding.squares:
+            return _variances(accumulators, keys, values)
         codes, without = accumulators.results(keys, values)
         return codes, without if over is None or without is None else without | (over != 0)
 
@@ -331,6 +338,13 @@ def _exchanged(before: Rows, after: Rows, there: tuple[Bools, Bools], k: int) ->
     taken = taken[taken >= 0]
     weights = np.repeat(np.array([-1, 1]), [len(places) for places in at])
     return ZSet(np.take(np.hstack([before, after]), taken, axis=1), weights[taken], normal=True)
+
+
+def _variances(accumulators: Accumulators, keys: Rows, values: Rows) -> Results:
+    """The variances of keys with their values in the table; anything for those of too few rows."""
+    counts, least = values[0], AGGREGATES[accumulators.folding.op].least
+    codes, without = accumulators.results(keys, np.vstack([np.clip(counts, least, MOST), values[1:]]))
+    return codes, without if without is None else (without & (counts >= least)) | (counts >= MOST)
 
 
 def _means(accumulators: Accumulators, keys: Rows, values: Rows, over: Rows | None) -> Results:

@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
-from lftj import streams
 from lftj.errors import BuilderError, EvaluationError
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
@@ -145,40 +144,6 @@ def test_a_binding_counts_as_often_as_it_says(rng: Random) -> None:
         assert dict(db["same"]) == {h: h for _, h in s}
 
 
-@examples(40, 4)
-@given(rng=seeds)
-def test_circuits_agree(rng: Random) -> None:
-    text = """
-    .decl r(g:number, v:float)
-    .decl s(g:number, t:symbol)
-    c[g] = quantile_cont(0.3) v : { r(g, v), s(g, _) }.
-    d[g] = quantile_disc(0.9) v : { r(g, v) }.
-    t(x) :- x = quantile_disc(0.4) t : { s(_, t) }.
-    """
-    db, circuit = lftj.Database(text), streams.from_rules(text)
-    kept: dict[str, set[Row]] = {name: set() for name in "cdt"}
-    facts: dict[str, set[Row]] = {"r": set(), "s": set()}
-    for _ in range(5 if JIT else 2):
-        changes: dict[str, dict[Row, int]] = {"r": {}, "s": {}}
-        for _ in range(8):
-            name = rng.choice("rs")
-            row = (rng.randrange(3), rng.choice((0.5, 1.5, -2.0, 8.25)) if name == "r" else rng.choice("bac"))
-            if row not in changes[name]:
-                changes[name][row] = -1 if row in facts[name] else 1
-                facts[name] ^= {row}
-        with db.transaction() as tx:
-            for name, rows in changes.items():
-                tx.insert(name, [row for row, weight in rows.items() if weight > 0])
-                tx.erase(name, [row for row, weight in rows.items() if weight < 0])
-        columns = {"r": {"g": int, "v": float}, "s": {"g": int, "t": str}}
-        given = {n: streams.zset(list(rows), list(rows.values()), columns=columns[n]) for n, rows in changes.items()}
-        made = circuit.step(given)
-        for name in kept:
-            change = made[name]
-            kept[name] = kept[name] - {tuple(row) for row in change.erased} | {tuple(row) for row in change.inserted}
-        assert kept == {name: set(db[name]) for name in "cdt"}
-
-
 @pytest.mark.parametrize(
     ("part", "values", "expected"),
     [
@@ -203,31 +168,6 @@ def test_what_counts_once_and_what_counts_as_it_says_are_told_apart() -> None:
     said(x) :- x = quantile_disc(0.5) counted(v, n) : { r(v, n) }.""")
     db.load("r", [(1, 1), (2, 1), (3, 9)])
     assert (list(db["once"]), list(db["said"])) == ([(2,)], [(3,)])
-
-
-@pytest.mark.jit_only
-def test_partitions_agree() -> None:
-    from spark_bridge import LocalQuery
-
-    rules = """
-    .decl r(g:number, v:number)
-    .decl s(g:number, t:symbol)
-    d[g] = quantile_disc(0.5) v : { r(g, v) }.
-    a(x) :- x = quantile_cont(0.9) v : { r(_, v) }.
-    c[t] = quantile_cont(0.5) counted(v, g) : { r(g, v), s(g, t) }.
-    """
-    r, s = [(i % 5, i * i % 17) for i in range(40)], [(i % 5, "abc"[i % 3]) for i in range(20)]
-    db = lftj.Database(rules)
-    db.load("r", r)
-    db.load("s", s)
-    with LocalQuery.create(rules, {"r": r, "s": s}, processes=2) as query:
-        query.apply({"r": [(3, 100, 1), (0, 0, -1)], "s": [(4, "d", 1)]}, batch_id="one")
-        with db.transaction() as tx:
-            tx.insert("r", [(3, 100)])
-            tx.erase("r", [(0, 0)])
-            tx.insert("s", [(4, "d")])
-        for name in "dac":
-            assert {tuple(row.values()) for row in query.result(name).to_pylist()} == set(db[name]), name
 
 
 def test_steps_grow_with_the_logarithm_of_the_rows() -> None:

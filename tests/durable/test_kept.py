@@ -32,6 +32,7 @@ pairs[] = count : { sale(i, d, _), sale(j, d, _), i < j }.
 average[i] = mean q : { sale(i, _, q) }.
 warm[d] = sum t : { heat(_, d, t) }.
 hot[d] = mean t : { heat(i, d, t), sale(i, d, _) }.
+spread[n] = stddev_pop q : { sale(i, _, q), item(i, n) }.
 often(n) :- sold(n, q), q > 20.
 seen(i, n) :- sale(i, d, _), item(i, n), heat(i, d, _).
 cold(n) :- item(i, n), !heat(i, _, _).
@@ -40,7 +41,7 @@ chain(i, i, d) :- heat(i, d, t), t > 1.0, item(i, "tea").
 mixed[d] = sum q : { sale(i, d, q), item(i, n), n < "k" }.
 """
 BY_TRIGGERS = ("sold", "sales", "days", "revenue", "pairs", "average")
-BY_DELTA = ("warm", "hot")
+BY_DELTA = ("warm", "hot", "spread")
 BY_TRACE = ("seen", "cold", "chain", "mixed")
 MAINTAIN = {
     **dict.fromkeys(BY_TRIGGERS, "triggers"),

@@ -20,7 +20,7 @@ VALUES = {"number": (0, 1, 2, 3, -1), "unsigned": (0, 1, 2), "float": (0.0, 0.5,
 OPS = {
     "number": ("sum", "sum", "min", "max", "count", "mean"),
     "unsigned": ("sum", "min", "max", "count"),
-    "float": ("sum", "sum", "min", "max", "mean"),
+    "float": ("sum", "sum", "min", "max", "mean", "stddev_samp"),
     "symbol": ("min", "max"),
 }
 
@@ -153,7 +153,7 @@ class Recursion:
         term = self.value(own)
         if not any(name in term for name in own):  # a constant alone has no type that a column gives it
             term = pick(rng, own)
-        return f"{op} {term} : {body}", "float" if op == "mean" else self.kind
+        return f"{op} {term} : {body}", "float" if op in ("mean", "stddev_samp") else self.kind
 
     # -- rules ---------------------------------------------------------------------------------------------------------
 

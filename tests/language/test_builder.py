@@ -183,7 +183,9 @@ def test_functional_predicates() -> None:
 
 
 def test_aggregates_are_listed_and_documented() -> None:
-    assert dir(agg) == ["cat", "count", "max", "mean", "min", "quantile_cont", "quantile_disc", "sum"]
+    quantiles, variances = ["quantile_cont", "quantile_disc"], ["var_pop", "var_samp"]
+    deviations = ["stddev_pop", "stddev_samp"]
+    assert dir(agg) == ["cat", "count", "max", "mean", "min", *quantiles, *deviations, "sum", *variances]
     assert repr(agg.count) == "<aggregate count: How many bindings there are; 0 of none.>"
     with pytest.raises(AttributeError, match="lftj has no aggregate 'median'"):
         _ = agg.median

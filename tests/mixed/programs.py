@@ -163,6 +163,7 @@ def inner(draw: Draw, mixed: Mixed, body: Scope, most: int, depth: int = 0) -> S
 
 
 QUANTILES = ("quantile_disc(0.5)", "quantile_cont(0.3)")
+TO_FLOATS = ("mean", "quantile_cont(0.3)", "var_pop", "stddev_samp")
 
 
 def group(draw: Draw, mixed: Mixed, body: Scope, depth: int = 1) -> str:
@@ -182,13 +183,13 @@ def aggregate(draw: Draw, mixed: Mixed, body: Scope, depth: int = 1) -> tuple[st
     if not pick(draw, range(4)):
         found.literals.append(negated(draw, mixed, found))
     braces = f"{{ {', '.join(found.literals)} }}"
-    op = pick(draw, ("count", "count", "sum", "sum", "min", "max", "mean", *QUANTILES))
+    op = pick(draw, ("count", "count", "sum", "sum", "min", "max", QUANTILES[0], *TO_FLOATS))
     own = {v: k for v, k in found.bound.items() if v not in body.bound} or found.bound
     usable = sorted({k for k in own.values() if op in ("min", "max") or "disc" in op or k != "symbol"})
     if op == "count" or not usable:
         return f"count : {braces}", "number"
     kind = pick(draw, usable)
-    return f"{op} {folded(draw, own, kind)} : {braces}", "float" if op == "mean" or "cont" in op else kind
+    return f"{op} {folded(draw, own, kind)} : {braces}", "float" if op in TO_FLOATS else kind
 
 
 def folded(draw: Draw, own: dict[str, str], kind: str) -> str:
@@ -309,7 +310,7 @@ def add_folding(draw: Draw, mixed: Mixed, name: str) -> None:
         keys = [v for v in extra.bound if pick(draw, (True, False))][:2]
         own = {v: k for v, k in extra.bound.items() if v not in keys}
         kind = pick(draw, sorted(set(own.values())) or ["number"])
-        ops = ["count", "min", "max", QUANTILES[0], *(("sum", "mean", QUANTILES[1]) if kind != "symbol" else ())]
+        ops = ["count", "min", "max", QUANTILES[0], *(("sum", *TO_FLOATS) if kind != "symbol" else ())]
         # Of what one atom binds, the rest orders the bindings, and what is folded comes last.
         if kind == "symbol" and extra is body and len(own) == 1 and "_" not in literals[0]:
             ops.append("cat")
@@ -317,7 +318,7 @@ def add_folding(draw: Draw, mixed: Mixed, name: str) -> None:
         term = folded(draw, own, kind) if op != "count" else ""
         kinds = (
             *(extra.bound[v] for v in keys),
-            {"count": "number", "mean": "float", QUANTILES[1]: "float"}.get(op, kind),
+            "float" if op in TO_FLOATS else "number" if op == "count" else kind,
         )
         if keys and not pick(draw, range(6)):
             at = pick(draw, range(len(keys)))

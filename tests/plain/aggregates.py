@@ -1,9 +1,10 @@
-"""What an aggregate makes of the values of its bindings: Python's integers, `math.fsum`, `min`, `max`, `join`."""
+"""What an aggregate makes of the values of its bindings: Python's integers, `math.fsum`, fractions, `min`, `join`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from tests.plain.syntax import Scalar, Unsigned
@@ -35,9 +36,33 @@ def folded(op: str, values: Sequence[Scalar]) -> Scalar:
         return float(sum(map(Fraction, values)) / len(values)) + 0.0  # type: ignore[arg-type]
     if op == "cat":
         return "".join(map(str, values))
+    if op.startswith(("var_", "stddev_")):
+        return variance(op, values)
     if op.startswith("quantile"):
         return quantile(op, sorted(values))  # type: ignore[type-var]
     return min(values) if op == "min" else max(values)  # type: ignore[type-var]
+
+
+def variance(op: str, values: Sequence[Scalar]) -> float:
+    """A variance or its square root, by fractions and by decimals of many digits, rounded once."""
+    n = len(values)
+    if n < (2 if op.endswith("samp") else 1):
+        raise Empty
+    if any(math.isinf(value) for value in values if isinstance(value, float)):
+        raise Overflow(f"{op} of inf")
+    exact_values = [Fraction(value) for value in values]  # type: ignore[arg-type]
+    mean = sum(exact_values) / n
+    found = sum((value - mean) ** 2 for value in exact_values) / (n - op.endswith("samp"))
+    try:
+        if op.startswith("var"):
+            return found.numerator / found.denominator
+        with localcontext(prec=2500, Emin=-9999, Emax=9999):
+            made = float((Decimal(found.numerator) / found.denominator).sqrt())
+    except OverflowError:
+        raise Overflow(op) from None
+    if math.isinf(made):
+        raise Overflow(op)
+    return made
 
 
 def quantile(op: str, ordered: Sequence[Scalar]) -> Scalar:

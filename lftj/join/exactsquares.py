@@ -1,0 +1,255 @@
+"""Exact sums of values and of their squares, in segments, so that a variance can be followed by adding integers.
+
+A value is an integer times a unit: 1, the least digit of a decimal, or 2**-1074 of floats. Segments, of 32 bits, are
+those of exactsum.py; those of the sum of squares, whose unit is the square, come behind those of the sum:
+
+    integers      segments 0 and 1 of the sum, 2 to 5 of the squares
+    floats        segments 0 to 65 of the sum, 66 to 197 of the squares
+
+A square adds pieces below 2**32 to at most five segments, as often as its weight says: nothing can overflow below 2**31
+values per group, and what is taken away leaves nothing behind. From the sums S and Q of n values,
+n * Q - S * S is an integer, so that nothing cancels out that is not equal.
+
+Source: T. Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013, arXiv 1303.5313),
+section 2.3.4, whose accumulators these extend from sums to sums of squares.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join.exactsum import BITS, FRACTION, LOW, SEGMENTS, add_float, read_segments
+from lftj.join.two_floats import add, divide, is_sure, multiply, product_of, square_root
+from scantree._jit import inlined, kernel
+from scantree.cursor import end_pos
+
+if TYPE_CHECKING:
+    from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NUMBER, UNSIGNED, FLOAT = 0, 1, 2
+KINDS = {"number": NUMBER, "unsigned": UNSIGNED, "float": FLOAT}
+HALF, HALF_LOW = 16, (1 << 16) - 1
+TOP = 1 << (BITS - 1)
+POINT = 1074  # a float is an integer times 2**-POINT
+# What is computed with two floats is nearer to the exact result than this part of it, or of what is subtracted.
+BOUND = 2.0**-94
+# Where numbers are so large or small that parts of them may leave the range of floats, integers decide.
+ORDINARY, SMALLEST, LARGEST = 1e-290, 1e-200, 1e280
+
+
+def squares_from(storage: str) -> int:
+    """The first segment of the sum of squares: how many the sum has."""
+    return SEGMENTS if storage == "float" else 2
+
+
+def segments_in_all(storage: str) -> int:
+    """How many segments there are, of the sum and of the squares."""
+    return 3 * SEGMENTS if storage == "float" else 6
+
+
+@inlined
+def _product(a, b):
+    """(the low, the high 32 bits) of the product of two integers below 2**32, none of whose steps leaves 63 bits."""
+    high = a * (b >> HALF)
+    low = a * (b & HALF_LOW) + ((high & HALF_LOW) << HALF)
+    return low & LOW, (high >> HALF) + (low >> BITS)
+
+
+@inlined
+def _add_square(high, low, shift, weight, cells, s):
+    """Add the square of high * 2**32 + low, times 2**`shift`, to the segments from s of row 0 of `cells`.
+
+    `shift` is below 32; five segments, of which the last one is for a shift.
+    """
+    p0, p1 = _product(low, low)
+    q0, q1 = _product(high, low)
+    r0, r1 = _product(high, high)
+    middle = p1 + 2 * q0
+    upper = (middle >> BITS) + 2 * q1 + r0
+    carry = p0 << shift
+    cells[0, s] += weight * (carry & LOW)
+    carry = ((middle & LOW) << shift) + (carry >> BITS)
+    cells[0, s + 1] += weight * (carry & LOW)
+    carry = ((upper & LOW) << shift) + (carry >> BITS)
+    cells[0, s + 2] += weight * (carry & LOW)
+    carry = (((upper >> BITS) + r1) << shift) + (carry >> BITS)
+    cells[0, s + 3] += weight * (carry & LOW)
+    if shift > 0:
+        cells[0, s + 4] += weight * (carry >> BITS)
+
+
+@inlined
+def _add_integer(code, kind, weight, cells):
+    """Add an integer and its square to the segments of row 0 of `cells`."""
+    negative = kind == NUMBER and code < 0
+    magnitude = ~code if negative else code
+    high, low = magnitude >> BITS, magnitude & LOW
+    if kind == UNSIGNED:
+        high += TOP
+    if negative:
+        low += 1
+        if low > LOW:
+            high, low = high + 1, low - LOW - 1
+    signed = -weight if negative else weight
+    cells[0, 0] += signed * low
+    cells[0, 1] += signed * high
+    _add_square(high, low, 0, weight, cells, 2)
+
+
+@kernel
+def sum_squares(codes, kind, weights, starts, cells, table, rows, sums):
+    """Sum the pieces of the values of each group and of their squares, each as often as its weight says.
+
+    As `exactsum.sum_segments`, but for `kind`, how the `codes` are stored, and `cells` int64[1, segments in all].
+    Returns how many rows are written: at most 8 per value, and as many as there are segments per group.
+    """
+    written = 0
+    for g in range(len(starts) - 1):
+        # What is met of the sum, and of the squares.
+        least, greatest, lowest, highest = cells.shape[1], -1, cells.shape[1], -1
+        for i in range(starts[g], starts[g + 1]):
+            if kind != FLOAT:
+                table[g, 0] += weights[i]
+                _add_integer(codes[i], kind, weights[i], cells)
+                least, greatest, lowest, highest = 0, 1, 2, 5
+                continue
+            s = add_float(codes[i], weights[i], table, cells, g, 0)
+            if s < 0:
+                continue
+            least, greatest = min(least, s), max(greatest, s + 2)
+            bits = codes[i] if codes[i] >= 0 else ~codes[i]
+            exponent, mantissa = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
+            if exponent > 0:
+                mantissa |= 1 << FRACTION
+                exponent -= 1
+            s = SEGMENTS + ((2 * exponent) >> 5)
+            _add_square(mantissa >> BITS, mantissa & LOW, (2 * exponent) & 31, weights[i], cells, s)
+            lowest, highest = min(lowest, s), max(highest, s + 4)
+        for first, last in ((least, greatest), (lowest, highest)):
+            for s in range(first, last + 1):
+                if cells[0, s] != 0:
+                    rows[0, written], rows[1, written], sums[written] = g, s, cells[0, s]
+                    cells[0, s] = 0
+                    written += 1
+    return written
+
+
+@inlined
+def _total(cells, first, end, scales):
+    """(the sum of segments from `first` to `end`, by their `scales`, as two floats, whether one is all)."""
+    high, low, exact = 0.0, 0.0, True
+    for s in range(end - 1, first - 1, -1):
+        if cells[s] != 0:
+            scale = scales[s]
+            exact = exact and scale > ORDINARY
+            for part in (float(cells[s] >> BITS) * (LOW + 1.0), float(cells[s] & LOW)):
+                high, low = add(high, low, part * scale, 0.0)
+                exact = exact and low == 0.0
+    return high, low, exact
+
+
+@kernel
+def _variances(mem, root, shape, groups, counts, layout, scales, unit, sample, rooted, cells, found):
+    """Write the variance of each of `groups` int64[m, k] to `found` float64[m]; -1 where it takes more than two floats.
+
+    `mem`, `root`, `shape`: the version, keys (group..., segment), one value · `counts` int64[m]: from 1 on, of a
+    `sample` from 2 · `layout`: (the first segment of the squares, segments in all) · `scales` float64[segments]: what
+    each counts · `unit`: two floats, by which the variance is divided · `rooted`: its square root is asked for ·
+    `cells` int64[segments]: scratch.
+    """
+    squares, width = layout
+    end = end_pos(mem, root, shape)
+    for j in range(len(groups)):
+        if counts[j] == 1:
+            found[j] = 0.0
+            continue
+        for s in range(width):
+            cells[s] = 0
+        read_segments(mem, root, shape, end, groups[j], cells)
+        n = float(counts[j])
+        sh, sl, one = _total(cells, 0, squares, scales)
+        qh, ql, other = _total(cells, squares, width, scales)
+        ph, pl = multiply(qh, ql, n, 0.0)
+        th, tl = multiply(sh, sl, sh, sl)
+        exact = one and other
+        ordinary = ph > SMALLEST and ph < LARGEST
+        if exact and ph == th and pl == tl and (ordinary or ph == 0.0):
+            found[j] = 0.0
+            continue
+        high, low = add(ph, pl, -th, -tl)
+        found[j] = -1.0
+        if not ordinary or not high > SMALLEST:
+            continue
+        error = BOUND if exact else BOUND + BOUND * ((ph + th) / high)
+        dh, dl = product_of(n, n - 1.0 if sample else n)
+        dh, dl = multiply(dh, dl, unit[0], unit[1])
+        high, low = divide(high, low, dh, dl)
+        if rooted:
+            high, low = square_root(high, low)
+        if is_sure(high, low, high * error):
+            found[j] = high
+
+
+@kernel
+def _segments_of_group(mem, root, shape, group, cells):
+    """Write the segments of `group` int64[k] of a version to `cells` int64[segments in all], zero before."""
+    read_segments(mem, root, shape, end_pos(mem, root, shape), group, cells)
+
+
+@cache
+def _scales(storage: str) -> Floats:
+    """What a segment's unit is, of each segment: 0 or inf where that is no float."""
+    squares, point = squares_from(storage), POINT if storage == "float" else 0
+    of_sum = [BITS * s - point for s in range(squares)]
+    of_squares = [BITS * s - 2 * point for s in range(segments_in_all(storage) - squares)]
+    with np.errstate(over="ignore", under="ignore"):
+        scales: Floats = np.ldexp(1.0, np.array([*of_sum, *of_squares]))
+    return scales
+
+
+def variances(
+    version: Version, storage: str, groups: Ints, counts: Ints, unit: int, *, sample: bool, rooted: bool
+) -> Floats:
+    """The variances of `groups` int64[k, g] of `counts` values, by the segments of a version; -1 of those left open.
+
+    What they take is divided by `unit`; `sample`: by n - 1 where else by n · `rooted`: their square roots.
+    """
+    squares, width = squares_from(storage), segments_in_all(storage)
+    whole, found = float(unit), np.empty(len(counts))
+    divisor = whole, float(unit - int(whole))
+    at = version.store.arena.space.mem, version.root, version.store.shape
+    cells, scales = np.zeros(width, np.int64), _scales(storage)
+    groups, counts = np.ascontiguousarray(groups.T), np.ascontiguousarray(counts)
+    _variances(*at, groups, counts, (squares, width), scales, divisor, sample, rooted, cells, found)
+    return found
+
+
+def sums_of_group(version: Version, storage: str, group: Ints) -> tuple[int, int]:
+    """(the sum, that of the squares) of a group int64[k], in its units."""
+    cells = np.zeros(segments_in_all(storage), np.int64)
+    _segments_of_group(version.store.arena.space.mem, version.root, version.store.shape, group, cells)
+    squares = squares_from(storage)
+    return _integer(cells[:squares]), _integer(cells[squares:])
+
+
+def _integer(pieces: Ints) -> int:
+    """The integer that segments stand for."""
+    there = np.flatnonzero(pieces).tolist()
+    return sum(int(pieces[i]) << (BITS * i) for i in there)
+
+
+def squares_of(codes: Ints, storage: str, weights: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Sums of values by their codes int64[m], and of their squares, group by group: as `exactsum.segments_of`."""
+    bounds, width = np.append(starts, len(codes)), segments_in_all(storage)
+    room = int(np.minimum(width, 8 * np.diff(bounds)).sum())
+    rows, sums, table = np.empty((2, room), np.int64), np.empty(room, np.int64), np.zeros((len(starts), 3), np.int64)
+    cells = np.zeros((1, width), np.int64)
+    n = sum_squares(codes, KINDS[storage], weights, bounds, cells, table, rows, sums)
+    return np.ascontiguousarray(table.T), rows[:, :n], sums[:n]
