@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, by_counts, word_of
+from lftj.language.aggregate_specs import AGGREGATES, COUNTED, word_of
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED
 from lftj.language.visitors import Node
 from lftj.sql.branches import Branch, RowAtom, may_be_null
@@ -38,7 +38,7 @@ from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.sql.whole_numbers import product_of
-from lftj.sql.written_quantiles import CONT, check_between, fraction_given, quantile_head, taken_as, with_fraction_of
+from lftj.sql.written_quantiles import CONT, check_between, fraction_given, taken_as, with_fraction_of
 from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
@@ -58,9 +58,20 @@ _OPS: dict[type[exp.Expr], str] = {
     exp.Quantile: "quantile",
     exp.PercentileCont: "quantile",
     exp.PercentileDisc: "quantile",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
 }
 # Those that take a value of the rows with the greatest or the least of another: the least of several such values.
 _TOPS: dict[type[exp.Expr], str] = {exp.ArgMax: "max", exp.ArgMin: "min"}
+_OF_NUMBERS = {
+    "sum": "sum",
+    "mean": "mean",
+    **dict.fromkeys(("var_samp", "var_pop"), "variance"),
+    **dict.fromkeys(("stddev_samp", "stddev_pop"), "standard deviation"),
+}
 _AS_FLOAT = {NUMBER: "itof", UNSIGNED: "utof", DECIMAL: "to_float"}
 ZERO = ast.Constant(0, NUMBER)
 
@@ -156,7 +167,8 @@ class AggregateHeads:
             raise source.unsupported(
                 f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
                 inner,
-                "use sum, count, avg, min, max, arg_max, arg_min, median, quantile_cont, quantile_disc or string_agg",
+                "use sum, count, avg, min, max, arg_max, arg_min, stddev, variance, median, quantile_cont, "
+                "quantile_disc or string_agg",
             )
         taken = inner.this
         if op == "cat" and isinstance(taken, exp.Order):
@@ -178,15 +190,14 @@ class AggregateHeads:
         type_ = next((case.type for case in cases if case.type), NUMBER)
         if op == "quantile":
             return self._quantile(inner, cases, conditions, type_, distinct=distinct)
-        if op in ("sum", "mean"):
-            domain = AGGREGATES[op].operand
-            if family_of(type_) not in domain and type_ not in domain:
-                raise source.error(
-                    f"`{source.call(inner)}` of {shown(type_)}",
-                    inner,
-                    why=f"only numbers and intervals have a {'sum' if op == 'sum' else 'mean'}",
-                    remedy="convert it with `cast`, or count it",
-                )
+        domain = AGGREGATES[op].operand
+        if op in _OF_NUMBERS and family_of(type_) not in domain and type_ not in domain:
+            raise source.error(
+                f"`{source.call(inner)}` of {shown(type_)}",
+                inner,
+                why=f"only numbers {'and intervals ' * (DURATION in domain)}have a {_OF_NUMBERS[op]}",
+                remedy="convert it with `cast`, or count it",
+            )
         repeats = any(row.copies is not None for row in rows.body.atoms) and not distinct
         if repeats and type_ == UNSIGNED and op in ("sum", "mean"):
             raise source.unsupported(  # what a row adds is a product, and those of unsigned numbers wrap
@@ -386,12 +397,12 @@ class AggregateHeads:
                 written.separator,
                 distinct=written.distinct,
             )
-        elif by_counts(written.op):
-            name = quantile_head(self.grouping, written.op, written.type, parts)
+        elif AGGREGATES[written.op].counts:
+            name = self._of_counted(written.op, written.type, parts)
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
             name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)
-        always = found.always and not self.grouping.single
+        always = found.always and not self.grouping.single and AGGREGATES[written.op].least == 1
         nullable = not (name and (always or self.grouping.partial))
         return self._complete(name, ast.Constant(None, type_), always=always), nullable
 
@@ -428,6 +439,27 @@ class AggregateHeads:
             ast.Comparison(">", number, ZERO),
         ]
         self.heads.rule(name, (*key, _quotient(total, number, type_)), [*body, *or_null(self.heads, key)])
+        return name
+
+    def _of_counted(self, op: str, type_: str, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:
+        """The head of a quantile or a variance, to which a row with copies counts as often; "" if nothing contributes.
+
+        Of several contributions the numbers of rows are added up first, by group and value.
+        """
+        heads, grouping = self.heads, self.grouping
+        if len(parts) < 2:
+            for choice, term in parts:
+                copies = choice.branch.copies
+                operand = ast.Functor(COUNTED, (term, product_of(copies))) if copies else term
+                return heads.folded(op, operand, choice.terms, choice.branch)
+            return ""
+        counted = [heads.counted((*choice.terms, term), choice.branch) for choice, term in parts]
+        columns = (*grouping.columns, OutputColumn("value", type_, False))
+        counts, name = heads.added_up(counted, len(columns), columns), heads.name(op)
+        key = [heads.variable(column.name, column.nullable) for column in grouping.columns]
+        value, number = heads.variable("value", False), heads.variable("count", False)
+        operand = ast.Functor(COUNTED, (value, number))
+        heads.aggregate(name, op, operand, key, [ast.Atom(counts, (*key, value, number))])
         return name
 
     # Groups in which nothing contributes

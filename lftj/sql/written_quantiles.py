@@ -1,34 +1,25 @@
 """Quantiles: `median`, `quantile_cont`, `quantile_disc`, and `percentile_cont(p) within group (order by x)`.
 
     median(x)        @v.quantile_cont1[k] = quantile_cont(0.5) x : { t(k, x, id) }
-                     with copies, of a bag: quantile_cont(0.5) counted(x, copies)
 
-Of several contributions the numbers of rows are added up first, by group and value. A median of what has no middle
-between two, such as texts, is the lesser of the two. Of dates it is a timestamp.
+A median of what has no middle between two, such as texts, is the lesser of the two. Of dates it is a timestamp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, COUNTED, FRACTION_DIGITS, with_fraction
+from lftj.language.aggregate_specs import AGGREGATES, FRACTION_DIGITS, with_fraction
 from lftj.language.types import DATE
 from lftj.sql.conversions import shown
 from lftj.sql.places import SqlText, in_place_of, standing_for
 from lftj.sql.scope import Case
 from lftj.sql.stars import output_name
-from lftj.sql.view import OutputColumn
-from lftj.sql.whole_numbers import product_of
 from lftj.values.type_table import family_of
-
-if TYPE_CHECKING:
-    from lftj.sql.aggregate_heads import KeyedBranch
-    from lftj.sql.grouping import Grouping
 
 CONT, DISC = "quantile_cont", "quantile_disc"
 # How the standard writes them, where what is ordered by is what is taken.
@@ -124,22 +115,3 @@ def with_fraction_of(op: str, given: exp.Expr | None, cases: Sequence[Case], sou
             remedy="write one, as in `quantile_cont(x, 0.95)`",
         )
     return made
-
-
-def quantile_head(grouping: Grouping, op: str, type_: str, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:
-    """The name of a head with the columns of the groups and a quantile of what contributes; "" if nothing does."""
-    heads = grouping.heads
-    if len(parts) < 2:
-        for choice, term in parts:
-            copies = choice.branch.copies
-            operand = ast.Functor(COUNTED, (term, product_of(copies))) if copies else term
-            return heads.folded(op, operand, choice.terms, choice.branch)
-        return ""
-    counted = [heads.counted((*choice.terms, term), choice.branch) for choice, term in parts]
-    columns = (*grouping.columns, OutputColumn("value", type_, False))
-    counts, name = heads.added_up(counted, len(columns), columns), heads.name(op)
-    key = [heads.variable(column.name, column.nullable) for column in grouping.columns]
-    value, number = heads.variable("value", False), heads.variable("count", False)
-    operand = ast.Functor(COUNTED, (value, number))
-    heads.aggregate(name, op, operand, key, [ast.Atom(counts, (*key, value, number))])
-    return name

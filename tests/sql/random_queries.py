@@ -195,6 +195,7 @@ def aggregate(scope: Scope, depth: int = 0) -> tuple[str, str]:
         options += [(f"median({value})", "float"), (f"quantile_cont({value}, 0.25)", "float")]
     if kind in ("int", "money"):
         options += [(f"sum({value})", kind), (f"sum({value})", kind), (f"avg({value})", "float")]
+        options += [(f"{scope.pick('stddev', 'var_pop')}({value})", "float")]
     text, type_ = scope.pick(*options)
     if scope.chance(20):
         text += f" filter (where {predicate(scope, 0)})"

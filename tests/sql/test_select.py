@@ -205,6 +205,17 @@ SELECTS = [
     "select id, (select median(u.n) from u where u.a = t.a) as m from t",
     "select a, b, median(n) as m from u group by rollup (a, b)",
     "select median(cast(c as double)) as m, median(5) as five, median(null) as nothing from t where id > 1",
+    # variances
+    "select stddev(a), var_pop(id), variance(c), stddev_pop(a * 2), var_samp(distinct a), count(*) from t",
+    "select a, stddev_samp(id) as s, var_pop(c) as p, stddev(a) as z from t group by a",
+    "select b, variance(n) as v, stddev_pop(a) as s from u group by b having var_pop(a) > 1 or stddev(n) is null",
+    "select a, stddev(distinct n) as s, var_pop(n) filter (where b = 'x') as p from u group by a",
+    "select stddev(case when a > 1 then n else a end) as s, "
+    "var_samp(case when n > 1 then n when a > 1 then 7.5 end) as v from u",
+    "select t.b, stddev(u.n) as s, var_pop(t.id + u.n) as v from t join u on t.a = u.a group by t.b",
+    "select id, (select stddev(u.n) from u where u.a = t.a) as s from t",
+    "select a, b, var_samp(n) as v from u group by rollup (a, b)",
+    "select stddev(5) as five, var_pop(null) as nothing, avg(a) / nullif(stddev_pop(a), 0) as c from t where id > 1",
     # of the row with an extreme
     "select arg_max(b, id), arg_min(c, id), max_by(d, id), min_by(a, id), count(*) from t",
     "select a, arg_max(b, id) as m from t group by a",
