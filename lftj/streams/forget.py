@@ -18,18 +18,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from lftj.errors import ProgramError
 from lftj.evaluate.accumulators import Accumulators
 from lftj.streams.bounded import Bounds, asked, bounds_of, is_past
 from lftj.streams.bounds import Floor
 from lftj.streams.by_key import ByKeyChange
 from lftj.streams.distinct import DistinctChange
-from lftj.streams.graph import Graph, Node
+from lftj.streams.graph import Graph, Node, ordered
 from lftj.streams.integral import ASCENDING, Integral, Order, below, key_first
 from lftj.streams.interval_join import led_by
 from lftj.streams.join import Join
 from lftj.streams.operators import TIME, Delay, Integrate, Operator, Project, Room, Tick, Value, zset_of
 from lftj.streams.sessions import SessionsChange
+from lftj.streams.topological import TopologicalOrder
 from lftj.streams.totals import TotalsChange, TotalsState
 from lftj.values.codes import KEY_MIN
 
@@ -128,16 +128,24 @@ def forget(graph: Graph) -> None:
     for node in order:
         for read in node.inputs:
             readers.setdefault(read.number, []).append(node)
+    places = TopologicalOrder(_clocks_first(graph, bounds))
     for node in order:
         if isinstance(node.operator, Integrate):
-            _integral(graph, node, _askers(node, readers, outputs), bounds)
+            _integral(graph, node, _askers(node, readers, outputs), bounds, places)
         elif isinstance(node.operator, TotalsChange):
-            _totals(graph, node, bounds.get(node.inputs[0].number, {}))
+            _totals(graph, node, bounds.get(node.inputs[0].number, {}), places)
         elif isinstance(node.operator, SessionsChange):
             bound = bounds.get(node.inputs[0].number, {}).get(node.operator.of.time)
             if bound is not None:
                 floor, clocks = bound.floor()
-                _let(graph, node, replace(node.operator, floor=floor), [*node.inputs, *clocks])
+                if places.admit(node, clocks):
+                    _let(graph, node, replace(node.operator, floor=floor), [*node.inputs, *clocks])
+
+
+def _clocks_first(graph: Graph, bounds: Mapping[int, Bounds]) -> list[Node]:
+    """All nodes in an order, with the clocks of bounds as early as may be: what forgets reads them."""
+    clocks = [clock for of in bounds.values() for bound in of.values() for clock, _ in bound.ways]
+    return list(ordered([*dict.fromkeys(clocks), *graph.outputs.values()]))
 
 
 def _askers(node: Node, readers: Mapping[int, list[Node]], outputs: set[int]) -> list[tuple[Node, Node]] | None:
@@ -170,7 +178,13 @@ def _asked_by(asker: Node, read: Node, bounds: Mapping[int, Bounds]) -> Bounds:
     return {}
 
 
-def _integral(graph: Graph, node: Node, askers: list[tuple[Node, Node]] | None, bounds: Mapping[int, Bounds]) -> None:
+def _integral(
+    graph: Graph,
+    node: Node,
+    askers: list[tuple[Node, Node]] | None,
+    bounds: Mapping[int, Bounds],
+    places: TopologicalOrder,
+) -> None:
     """Let an integral forget by a column that all who ask have a bound of."""
     if not askers:
         return
@@ -195,7 +209,10 @@ def _integral(graph: Graph, node: Node, askers: list[tuple[Node, Node]] | None, 
     if moves:
         order = ((column, ASCENDING), *(part for part in order if part[0] != column))
     floor, clocks = common[column].floor()
-    if _let(graph, node, ForgetfulIntegrate(order, column, floor), [*node.inputs, *clocks]) and moves:
+    if not places.admit(node, clocks):
+        return
+    _let(graph, node, ForgetfulIntegrate(order, column, floor), [*node.inputs, *clocks])
+    if moves:
         _put_first(askers, column, order)
 
 
@@ -223,7 +240,7 @@ def _put_first(askers: list[tuple[Node, Node]], column: int, order: Order) -> No
             read.operator = replace(read.operator, order=order)
 
 
-def _totals(graph: Graph, node: Node, bounds: Bounds) -> None:
+def _totals(graph: Graph, node: Node, bounds: Bounds, places: TopologicalOrder) -> None:
     """Let totals forget by a column of their key, which comes first."""
     change = node.operator
     assert isinstance(change, TotalsChange)
@@ -232,6 +249,8 @@ def _totals(graph: Graph, node: Node, bounds: Bounds) -> None:
         return
     bound, key, group = bounds[change.of.key[at]], change.of.key, change.of.group
     floor, clocks = bound.floor()
+    if not places.admit(node, clocks):
+        return
     first = (at, *range(at), *range(at + 1, len(key)))
     of = replace(change.of, key=tuple(key[i] for i in first), group=tuple(group[i] for i in first))
     forgetful, reads = ForgetfulTotals(TotalsChange(of), floor), [*node.inputs, *clocks]
@@ -246,15 +265,8 @@ def _totals(graph: Graph, node: Node, bounds: Bounds) -> None:
     _let(graph, node, Project(back), [made])
 
 
-def _let(graph: Graph, node: Node, operator: Operator, reads: list[Node]) -> bool:
-    """Replace what a node does; not if a clock that it would read depends on it."""
-    before = node.operator, list(node.inputs)
+def _let(graph: Graph, node: Node, operator: Operator, reads: list[Node]) -> None:
+    """Replace what a node does, and what it reads."""
     node.operator = operator
     graph.connect(node, reads[0])
     node.inputs[:] = reads
-    try:
-        graph.check_cycles(node)
-    except ProgramError:
-        node.operator, node.inputs[:] = before
-        return False
-    return True

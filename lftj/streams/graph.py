@@ -125,12 +125,12 @@ class Graph:
         `ProgramError` with the cycle if there is one without a strict node.
         """
         if self._order is None:
-            self._order = list(_ordered([*self.outputs.values(), *self.kept.values()]))
+            self._order = list(ordered([*self.outputs.values(), *self.kept.values()]))
         return self._order
 
     def check_cycles(self, node: Node) -> None:
         """`ProgramError` if a cycle without a strict node can be reached from a node."""
-        for _ in _ordered([node]):
+        for _ in ordered([node]):
             pass
 
     def check_connected(self) -> None:
@@ -200,7 +200,7 @@ class Graph:
         except EvaluationError as error:
             if not self.nested and not error.where:
                 outputs = {**self.outputs, **self.kept}
-                names = [f"`{name}`" for name, output in outputs.items() if node in _ordered([output])]
+                names = [f"`{name}`" for name, output in outputs.items() if node in ordered([output])]
                 error.placed(f"output{'s' if len(names) > 1 else ''} {' and '.join(names)}")
             raise
 
@@ -217,7 +217,7 @@ def _reached(start: Node, following: Callable[[Node], Iterable[Node]]) -> Iterat
                 waiting.append(other)
 
 
-def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:
+def ordered(outputs: Sequence[Node]) -> Iterator[Node]:
     """Nodes depth first, without recursion in Python: circuits of rules are deep."""
     done: set[int] = set()
     for output in outputs:

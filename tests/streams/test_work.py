@@ -98,7 +98,7 @@ def test_a_cycle_without_a_delay_is_refused_wherever_it_closes():
 def connected_at_random(rng):
     """For each placeholder that was to be connected, whether it was refused."""
     from lftj import streams
-    from lftj.streams.graph import _ordered
+    from lftj.streams.graph import ordered
 
     circuit, open_ones = streams.Circuit(), []
     made = [circuit.input("x", a=int)]
@@ -115,7 +115,7 @@ def connected_at_random(rng):
             node = placeholder._node
             node.inputs[:] = [stream._node]
             try:
-                list(_ordered([node]))
+                list(ordered([node]))
                 refused = ""
             except ProgramError as error:
                 refused = str(error)
@@ -128,3 +128,71 @@ def connected_at_random(rng):
             else:
                 circuit.connect(placeholder, stream)
                 open_ones.remove(placeholder)
+
+
+@pytest.mark.parametrize("shape", ["watermarks one after another", "groups one after another", "joins with one stream"])
+def test_what_is_forgotten_is_found_without_a_look_at_the_whole_circuit(shape):
+    """Each integral that forgets went through all that it is made of, so that a circuit of many took the square."""
+    from lftj import streams
+    from lftj.streams import forget, topological
+
+    def calls(count):
+        circuit, found = streams.Circuit(), [0]
+        files = {graph.__file__, forget.__file__, topological.__file__}
+        stream = circuit.input("x", t=int, key=int).watermark("t", 5)
+        for number in range(count):
+            if shape == "groups one after another":
+                stream = stream.group_by("t", "key").aggregate(n=streams.count()).select("t", "key")
+            elif shape == "joins with one stream":
+                joined = stream.join(circuit.input(f"y{number}", t=int, key=int), on=["t", "key"])
+                circuit.output(f"o{number}", joined)
+            else:
+                stream = stream.watermark("t", 5).distinct()
+        circuit.output("o", stream)
+
+        def profile(frame, event, _):
+            found[0] += event == "call" and frame.f_code.co_filename in files
+
+        sys.setprofile(profile)
+        try:
+            made = circuit.incremental()
+        finally:
+            sys.setprofile(None)
+        assert sum("forgetting" in node.operator.label for node in made._graph.order()) >= count
+        return found[0]
+
+    assert calls(160) < 5 * calls(40)
+
+
+def test_a_kept_order_admits_what_closes_no_cycle():
+    """As a search of all nodes tells, and what is refused leaves it as it was."""
+    from lftj.streams.graph import Graph, ordered
+    from lftj.streams.operators import Delay, Plus
+    from lftj.streams.topological import TopologicalOrder
+
+    answers = []
+    for seed in range(60):
+        rng, made = Random(seed), Graph()
+        nodes = [made.add(Plus(), [], ()) for _ in range(4)]
+        for _ in range(20):
+            operator = Delay(0) if rng.random() < 0.2 else Plus()
+            nodes.append(made.add(operator, rng.choices(nodes, k=rng.randint(1, 2)), ()))
+        order = TopologicalOrder(list(ordered(nodes)))
+        for _ in range(40):
+            node, more = rng.choice(nodes), rng.choices(nodes, k=rng.randint(1, 3))
+            if node.operator.strict:
+                continue
+            before, node.inputs = node.inputs, [*node.inputs, *more]
+            try:
+                list(ordered([node]))
+                expected = True
+            except ProgramError:
+                expected, node.inputs = False, before
+            assert order.admit(node, more) is expected
+            answers.append(expected)
+            for one in nodes:
+                if not one.operator.strict:
+                    assert all(order._places[read.number] < order._places[one.number] for read in one.inputs)
+                    assert order._reads[one.number] == {read.number for read in one.inputs}
+    assert answers.count(True) > 300
+    assert answers.count(False) > 300
