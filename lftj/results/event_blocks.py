@@ -214,7 +214,8 @@ def _ops(op: Any, schema: Schema, size: int) -> tuple[Kinds, Marks]:
         return np.full(size, kind, np.int8), np.full(size, by_key)
     each = np.asarray(op)
     if each.shape != (size,):
-        raise arguments.refused("op", op, f"the block has {size:,} rows", "give one op, or one for each row")
+        rows = f"{size:,} row{'' if size == 1 else 's'}"
+        raise arguments.refused("op", op, f"the block has {rows}", "give one op, or one for each row")
     if each.dtype.kind == "O":
         each = np.array([*map(str, each.tolist())])
     words, at = np.unique(each, return_inverse=True)

@@ -290,7 +290,7 @@ def test_an_error_says_where_its_row_stands_in_its_own_block(form: Any) -> None:
     [
         ([("o", "+1")], (), ArgumentError, "iterable of blocks"),
         ([("o", "swap", [(1, 2, 3)])], (), DataError, "is no operation"),
-        ([("o", ["+1", "-1"], [(1, 2, 3)])], (), ArgumentError, "1 rows"),
+        ([("o", ["+1", "-1"], [(1, 2, 3)])], (), ArgumentError, "the block has 1 row\n"),
         ([("q", "+1", [(1,)])], (), UnknownRelationError, "`q`"),
         ([("o", "+1", [(1, 2)])], (), DataError, "has 2 values where 3 are due"),
         ([("o", "+1", [(1, 2, 3)]), ("l", "+1", [(1, 1, 1, "a")])], ("high",), DataError, "not known event by event"),
