@@ -2,13 +2,18 @@
 
     count(where=)            how often rows are there: the sum of weights
     sum(x)  mean(x)          of an expression, each row as often as its weight says; sums are exact
-    min(x)  max(x)           the least and the greatest value of rows of positive weight
-    count_distinct(x)        how many different values
+    min(x)  max(x)           the least and the greatest value of those with weights of more than zero in all
+    count_distinct(x)        how many different values have weights of more than zero in all
 
-A group has a row while all its aggregates have a value: count, sum and mean while the weights of its rows do not add up
-to zero; min, max and count_distinct while it has a row of positive weight. `where`: only rows that meet a condition. Of
-none count, sum and count_distinct are 0, and mean, min and max have no value. Without a group's columns there is one
-group, without a row while there is nothing.
+A group has one row while all its aggregates have a value, which the weights of its rows decide, negative ones too:
+
+    count  sum               while the weights of all its rows do not add up to zero
+    mean                     while, besides, those of the rows that meet `where` do not; it is their sum by their count
+    min  max                 while those of the rows with some value add up to more than zero
+    count_distinct           while those of the rows with some value do, or those of all rows that do not meet `where`
+
+`where`: only rows that meet a condition. Of none count, sum and count_distinct are 0, and mean, min and max have no
+value. Without a group's columns there is one group, without a row while there is nothing.
 
 Each is a stream of its own made of plainer operators (totals.py, ranking.py, `distinct`), joined by the group.
 """

@@ -7,6 +7,8 @@ for rows that do not count; an order that names a column twice.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
+from random import Random
 
 import pytest
 
@@ -239,3 +241,55 @@ def test_weights_of_top_may_add_up_beyond_64_bits(count: int) -> None:
     expected |= {(k, 1, large + 1): count - large for k in (1, 2) if count > large}
     for one in (circuit, circuit.incremental()):
         assert one.step({"s": rows})["o"] == expected
+
+
+OPERATORS = ["count", "sum", "mean", "min", "max", "count_distinct"]
+
+
+def documented(op: str, where: bool, rows: Counter[tuple[int, int]]) -> float | None:
+    """The value for rows (v, c) with weights, as group_by.py says it; `where`: of rows with c > 0. None: no value."""
+    values, others = Counter[int](), 0
+    for (v, c), weight in rows.items():
+        if c > 0 or not where:
+            values[v] += weight
+        else:
+            others += weight
+    held = [v for v, weight in values.items() if weight > 0]
+    if op in ("min", "max"):
+        return (min(held) if op == "min" else max(held)) if held else None
+    if op == "count_distinct":
+        return len(held) if held or others > 0 else None
+    count, total = values.total(), sum(v * weight for v, weight in values.items())
+    if rows.total() == 0 or (op == "mean" and count == 0):
+        return None
+    return {"count": count, "sum": total}.get(op, total / count if count else 0)
+
+
+def test_which_groups_have_a_row_is_as_the_docs_say_whatever_the_weights() -> None:
+    negative = 0
+    for seed in range(60):
+        rng, circuit = Random(seed), streams.Circuit()
+        wheres = {op: rng.random() < 0.5 for op in rng.sample(OPERATORS, rng.randint(1, 3))}
+        aggregates = {
+            f"a_{op}": getattr(streams, op)(*["v"] * (op != "count"), where="c > 0" if where else None)
+            for op, where in wheres.items()
+        }
+        source = circuit.input("s", k=int, v=int, c=int)
+        circuit.output("o", source.group_by("k").aggregate(**aggregates))
+        changes, groups, made = circuit.incremental(), (Counter[tuple[int, int]](), Counter[tuple[int, int]]()), {}
+        for _ in range(4):
+            change = [(rng.randint(0, 1), rng.randint(-1, 2), rng.randint(0, 1)) for _ in range(3)]
+            weights = rng.choices([-2, -1, 1, 2], k=3)
+            for (k, v, c), weight in zip(change, weights, strict=True):
+                groups[k][v, c] += weight
+            delta = changes.step({"s": streams.zset(change, weights, columns={"k": int, "v": int, "c": int})})["o"]
+            for row, weight in delta:
+                made[row] = made.get(row, 0) + weight
+            wanted = {
+                (k, *found): 1
+                for k, rows in enumerate(groups)
+                if None not in (found := tuple(documented(op, where, rows) for op, where in wheres.items()))
+            }
+            assert {row: weight for row, weight in made.items() if weight} == wanted, seed
+            negative += sum(rows.total() < 0 for rows in groups)
+    assert negative > 60
