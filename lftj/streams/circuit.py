@@ -74,6 +74,11 @@ def by_input(name: str, value: object) -> Mapping[str, Any]:
     return mapping(name, value, "it is a dict, by the names of inputs", f'give `{name}={{"bid": ...}}`')
 
 
+def circuit_name(name: object) -> str:
+    """The name of a circuit, or of one within."""
+    return arguments.text("name", name, "errors and progress call the circuit by it", 'give a text, such as "bids"')
+
+
 class Loops:
     """What circuits and nested circuits have in common: streams that are made later, and circuits within."""
 
@@ -110,9 +115,9 @@ class Loops:
         `limit`: ticks after which a run that does not come to rest is given up, with an error.
         """
         why, remedy = "it is how often a nested circuit may tick", "give an integer from 1, or leave it out"
-        if instance("limit", limit, int, why, remedy) < 1:
+        if isinstance(limit, bool) or instance("limit", limit, int, why, remedy) < 1:
             raise refused("limit", limit, why, remedy)
-        inner = NestedCircuit(self._graph, str(name), limit)
+        inner = NestedCircuit(self._graph, circuit_name(name), limit)
         yield inner
         inner._close()
 
@@ -123,7 +128,7 @@ class Circuit(Loops, NotPickled):
     _instead = "build it where it is to step, by the function that builds it here, and give it the rows"
 
     def __init__(self, name: str = "circuit", *, memory_limit: int | str | None = None) -> None:
-        self.name = name
+        self.name = circuit_name(name)
         self.rows_touched = 0  # rows that the last step looked up in integrals and tables, found there, or changed
         self._graph = Graph()
         self._room = Room(Arena(size(memory_limit), ForkError), SymbolTable())
@@ -178,9 +183,10 @@ class Circuit(Loops, NotPickled):
 
         `forget`: integrals drop what no row at or above the watermarks can ask for; it changes no answer.
         """
+        forgets = arguments.flag("forget", forget) is not False
         made = Circuit(self.name)
         made._room = self._room._replace(arena=Arena(self._room.arena.limit, ForkError))
-        made._graph, made._changes = self.changes_graph(forget=forget), True
+        made._graph, made._changes = self.changes_graph(forget=forgets), True
         for name in self._whole:
             made._graph.keep(name)
         return made
@@ -314,8 +320,8 @@ class Circuit(Loops, NotPickled):
         `rows`: at most so many of a file or frame at a time. `follow`: wait for what is appended to text files. A step
         that fails raises, and the circuit is as it was before it.
         """
-        given = by_input("sources", sources).items()
-        started = {name: self._batches(name, source, rows, follow) for name, source in given}
+        given, follows = by_input("sources", sources).items(), bool(arguments.flag("follow", follow))
+        started = {name: self._batches(name, source, rows, follows) for name, source in given}
         for values in ticks(started):
             yield self._taken(self._alone(partial(self._made_of, values)))
 

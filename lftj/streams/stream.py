@@ -97,7 +97,7 @@ class Stream:
         them). It must be a function of each row alone. `flat`: a row may give any number of rows; the function then
         gives first, as int64[n], the place of the row that each of its rows comes from.
         """
-        operator = applied(self._node.columns, function, names, made, flat)
+        operator = applied(self._node.columns, function, names, made, bool(arguments.flag("flat", flat)))
         return self._made(operator, (*self._node.columns, *operator.made))
 
     def select(self, *names: str) -> Stream:

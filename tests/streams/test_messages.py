@@ -353,6 +353,46 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
             "  do: give an integer from 1, or leave it out"
         ),
     ),
+    "a limit that says whether": (
+        lambda c, bid, item: c.nested("n", limit=True).__enter__(),
+        (
+            "`limit` cannot be True\n"
+            "  why: it is how often a nested circuit may tick\n"
+            "  do: give an integer from 1, or leave it out"
+        ),
+    ),
+    "a nested circuit whose name is a number": (
+        lambda c, bid, item: c.nested(5).__enter__(),
+        ('`name` cannot be 5\n  why: errors and progress call the circuit by it\n  do: give a text, such as "bids"'),
+    ),
+    "a circuit whose name is a number": (
+        lambda c, bid, item: streams.Circuit(5),
+        ('`name` cannot be 5\n  why: errors and progress call the circuit by it\n  do: give a text, such as "bids"'),
+    ),
+    "an apply that says how much": (
+        lambda c, bid, item: bid.apply(lambda x: x, "item", flat=5, twice=int),
+        (
+            "`flat` cannot be 5\n"
+            "  why: it says whether or not\n"
+            "  do: give `flat=True` or `flat=False`, or leave it out to decide"
+        ),
+    ),
+    "a circuit of changes that says how much": (
+        lambda c, bid, item: c.incremental(forget=5),
+        (
+            "`forget` cannot be 5\n"
+            "  why: it says whether or not\n"
+            "  do: give `forget=True` or `forget=False`, or leave it out to decide"
+        ),
+    ),
+    "a run that says how far": (
+        lambda c, bid, item: next(c.run({"bid": []}, follow=5)),
+        (
+            "`follow` cannot be 5\n"
+            "  why: it says whether or not\n"
+            "  do: give `follow=True` or `follow=False`, or leave it out to decide"
+        ),
+    ),
     "a placeholder that is nothing yet": (
         lambda c, bid, item: unconnected(c),
         (
