@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.program_file import checked, is_sql, read_program
+from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language.clause import Clause
 from lftj.triggers.algebra import TriggerProgram
 from lftj.triggers.calculus_algebra import tops
@@ -47,9 +48,7 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
             remedy=f"give a file whose name ends in {_or(SUFFIXES)}",
         )
     if not any(program.maps for _, program in found):
-        what = "query of the text" if suffix in (".calc", ".m3f") else "rule of the program"
-        say(f"lftj: no {what} is a sum, count or mean that triggers can keep")
-        return Code.PROGRAM
+        raise ProgramError([_nothing_kept(named, suffix)])
     if form == "svg":  # one drawing, since a file holds one
         print(svg([("".join(about.splitlines()[:1]), MapHierarchy(program)) for about, program in found]))
         return Code.DONE
@@ -58,6 +57,26 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
         shown = MapHierarchy(program).dot() if form == "dot" else text(program)
         print(shown.rstrip("\n"))
     return Code.DONE
+
+
+def _nothing_kept(named: str, suffix: str) -> Diagnostic:
+    """The finding about a file of which triggers keep nothing."""
+    if suffix in (".calc", ".m3f"):
+        what = "query" if suffix == ".calc" else "map"
+        written = "q[] = Sum(r, O(k, r))" if suffix == ".calc" else "map q[] = O(k, r) * r"
+        why = f"the text has no {what}, and triggers keep maps of sums"
+        return Diagnostic(
+            f"there are no triggers of a text without a {what}", Span(named), why, f"add `{written}`, say"
+        )
+    what, written = "rule", "`n[x] = count : { edge(x, _) }.`"
+    if is_sql(named):
+        what, written = "view", "`select x, count(*) from edge group by x`"
+    return Diagnostic(
+        f"no {what} of the program is a sum, count or mean that triggers can keep",
+        Span(named),
+        why=f"triggers keep maps of sums, which are what such {what}s are made of",
+        remedy=f"give a program with a {what} such as {written}; `lftj explain` says how the {what}s here are kept",
+    )
 
 
 def _rules(named: str) -> tuple[Iterable[Clause], Mapping[str, Schema]]:
