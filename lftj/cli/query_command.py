@@ -248,7 +248,7 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
     """The query of a text, with the values of its parameters."""
     from lftj.io.fields import text_value
     from lftj.values.faults import Fault
-    from lftj.values.type_table import from_stored
+    from lftj.values.type_table import from_stored, type_of
 
     given: dict[str, object] = {}
     for name, parameter in db._compiled(text, None).parameters.items():
@@ -259,7 +259,8 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
             raise UsageError(
                 f"-p {name}={values[name]}: the value {value.reason}",
                 why=f"`${name}` is of type {parameter.type} in `{text}`; {value.why}",
-                remedy=value.remedy or f"give a {parameter.type}",
+                # Not what is to be done about one in a file, such as to declare its column otherwise.
+                remedy=f"give {type_of(parameter.type).article}, as in -p {name}=...",
             )
         given[name] = from_stored(value, parameter.type)
     return db.query(text, timeout=timeout, **given)  # type: ignore[arg-type]

@@ -202,3 +202,25 @@ def test_refusals(shell: Shell, arguments: tuple[str, ...], code: int, first: st
     assert done.err.startswith(first)
     assert "\n  why: " in done.err
     assert "\n  do: " in done.err
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "remedy"),
+    [
+        ("number", "old", "give a number"),
+        ("number", "99999999999999999999", "give a number"),
+        ("unsigned", "-1", "give an unsigned"),
+        ("float", "nan", "give a float"),
+        ("date", "1", "give a date"),
+        ("decimal(10,2)", "1.234", "give a decimal(10,2)"),
+    ],
+)
+def test_a_value_of_a_parameter_that_does_not_fit_is_not_to_be_mended_in_a_column(
+    shell: Shell, type_: str, given: str, remedy: str
+) -> None:
+    """Declaring the column as a symbol was proposed, which has the query compare the column with a text."""
+    shell.write({"p.dl": f".decl p(x:{type_}, y:number)\n"})
+    done = shell("query", "p($x, y)", "p.dl", "-p", f"x={given}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"lftj: error: -p x={given}: the value ")
+    assert done.err.endswith(f"\n  do: {remedy}, as in -p x=...\n")
