@@ -9,15 +9,15 @@ times, decimals, uuids, bytes) are texts, written and read as those of a file of
 number, which is taken digit by digit.
 
 A line that is not JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and one that
-does not end is no file to read. Rows are written as objects.
+does not end is no file to read. An object that has a column twice is a bad row. Rows are written as objects.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import MAX_EMAX, Decimal, InvalidOperation
-from functools import partial
 from itertools import chain, islice
 from math import isinf
 from typing import IO, Any
@@ -41,11 +41,14 @@ _PEEKED = 100
 # The types whose values JSON has; all others are written as texts.
 JSON_FAMILIES = ("number", "unsigned", "float", "symbol", "bool")
 _BRACKETS = (b"{}", b"[]")
+# The end of a name in an object, or what looks so in a text.
+_NAME = re.compile(rb'"[ \t\r\n]*:')
 
 
 def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
     """Read one file of a row per line."""
-    reader, loads = RowReader(staging, options.columns, file.name, in_text=True, part=_part), _loads(staging)
+    reader = RowReader(staging, options.columns, file.name, in_text=True, part=_part)
+    values = _JsonReader(staging, options)
     with file.reading(), file.open() as stream:
         first = file.lines_before + 1
         numbered = enumerate(lines(stream), first)
@@ -54,13 +57,13 @@ def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
                 file.check_text(b"".join(line for _, line in some[:_PEEKED]))
             stripped = [(number, line.strip()) for number, line in some]
             kept = [(number, line) for number, line in stripped if line]
-            rows = _together([line for _, line in kept], loads)
+            rows = _together([line for _, line in kept], values)
             if rows is not None:
                 reader.add([number for number, _ in kept], rows)
                 continue
             places, rows, misshapen = [], [], []
             for number, line in kept:
-                row = _row(line, loads)
+                row = _row(line, values)
                 if isinstance(row, Finding):
                     misshapen.append((number, row))
                 else:
@@ -69,25 +72,27 @@ def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
             reader.add(places, rows, misshapen)
 
 
-def _together(texts: list[bytes], loads: Callable[[str], Any]) -> list[Any] | None:
+def _together(texts: list[bytes], values: _JsonReader) -> list[Any] | None:
     """The rows of all lines, read as one array, which is thrice as quick; None where a line may be none, or several."""
     if not all(text[:1] + text[-1:] in _BRACKETS for text in texts):
         return None
     try:
         # No text goes on in the next line: a line end within one is not JSON.
-        rows: list[Any] = loads((b"[" + b",\n".join(texts) + b"]").decode())
+        rows: list[Any] = values.of(b"[" + b",\n".join(texts) + b"]")
     except (ValueError, RecursionError):
         return None
     # `[1], [2]` on one line, and an array over two lines within a row, make up for each other.
     held = (row.values() if type(row) is dict else row for row in rows if type(row) in (dict, list))
     nested = any(type(value) in (dict, list) for value in chain.from_iterable(held))
-    return rows if len(rows) == len(texts) and not nested else None
+    return rows if len(rows) == len(texts) and not nested and not values.twice else None
 
 
-def _row(text: bytes, loads: Callable[[str], Any]) -> Any:
+def _row(text: bytes, values: _JsonReader) -> Any:
     """The row of a line, or what is wrong with it."""
     try:
-        return loads(text.decode())
+        row = values.of(text)
+        if (fault := values.fault(row)) is None:
+            return row
     except UnicodeDecodeError:
         fault = faults.not_utf8()
     except (ValueError, RecursionError) as error:
@@ -108,8 +113,9 @@ def read_json(file: File, staging: Staging, options: ReadOptions) -> None:
     with file.reading(), file.open() as stream:
         text: bytes = stream.read()
     file.check_text(text)
+    values = _JsonReader(staging, options)
     try:
-        rows = _loads(staging)(text.removeprefix(BOM).decode())
+        rows = values.of(text.removeprefix(BOM))
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
         why = f"{place}{getattr(error, 'msg', str(error))}"
@@ -120,17 +126,61 @@ def read_json(file: File, staging: Staging, options: ReadOptions) -> None:
         )
     reader = RowReader(staging, options.columns, file.name, part=_part)
     for lo in range(0, len(rows), CHUNK_ROWS):
-        chunk = rows[lo : lo + CHUNK_ROWS]
-        reader.add(range(lo, lo + len(chunk)), chunk)
+        chunk, places = rows[lo : lo + CHUNK_ROWS], [*range(lo, min(lo + CHUNK_ROWS, len(rows)))]
+        misshapen = []
+        if values.twice:
+            found = [(i, row, values.fault(row)) for i, row in zip(places, chunk, strict=True)]
+            misshapen = [(i, Finding(shown(row), shown(row), fault)) for i, row, fault in found if fault]
+            places, chunk = [i for i, _, fault in found if not fault], [row for _, row, fault in found if not fault]
+        reader.add(places, chunk, misshapen)
 
 
 _JSON_KINDS = {dict: "one object", str: "a text", int: "a number", float: "a number", type(None): "null"}
 
 
-def _loads(staging: Staging) -> Callable[[str], Any]:
-    """Python's reader; it keeps the digits of numbers where some column is decimal."""
-    exact = any(family_of(type) == "decimal" for type in staging.schema.types)
-    return partial(json.loads, parse_float=_decimal if exact else _number)
+class _JsonReader:
+    """Python's reader, which takes the last one of two values by one name without a word; here `twice` has these.
+
+    `twice`: the objects of the last text that have a column twice, with its name, by their identity. Numbers keep their
+    digits where some column is decimal.
+    """
+
+    def __init__(self, staging: Staging, options: ReadOptions) -> None:
+        exact = any(family_of(type) == "decimal" for type in staging.schema.types)
+        self._float = _decimal if exact else _number
+        columns = options.columns
+        picked = [*(staging.schema.names if columns is None else columns.values())]
+        # By a position any may be meant.
+        self._names = None if any(isinstance(name, int) for name in picked) else {*picked}
+        self.twice: dict[int, tuple[dict[str, Any], str]] = {}
+
+    def of(self, text: bytes) -> Any:
+        """The value of a text; raises what Python does if it is no UTF-8, or no JSON."""
+        self.twice = {}
+        decoded = text.decode()
+        made = json.loads(decoded, parse_float=self._float)
+        names = sum(len(row) for row in (made if type(made) is list else [made]) if type(row) is dict)
+        # Objects that keep fewer names than are written have one twice, or are in one another. Colons are quickly
+        # counted, and are in texts, too: in times.
+        if names != text.count(b":") and names != sum(1 for _ in _NAME.finditer(text)):
+            made = json.loads(decoded, parse_float=self._float, object_pairs_hook=self._object)
+        return made
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs if self._names is None or name in self._names]
+            again = next((name for i, name in enumerate(names) if name in names[:i]), None)
+            if again is not None:
+                self.twice[id(made)] = made, again
+        return made
+
+    def fault(self, row: object) -> Fault | None:
+        """Why a row of the last text is none that can be read; None if it can."""
+        if id(row) not in self.twice:
+            return None
+        name = self.twice[id(row)][1]
+        return Fault(f"has `{name}` twice", "a row has one value by each name", f"give it one `{name}`")
 
 
 def _number(text: str) -> float | Decimal:

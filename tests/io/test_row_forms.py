@@ -13,6 +13,7 @@ import io
 import json
 import sqlite3
 import sys
+import warnings
 from collections import ChainMap, OrderedDict, namedtuple
 from contextlib import closing
 from decimal import Decimal
@@ -313,6 +314,48 @@ def test_bad_lines_of_json(
         loaded(path)
     assert caught.value.where == f"{path}:{line}"
     assert reason in caught.value.what
+
+
+@pytest.mark.parametrize("other", ['{"src": 1, "dst": "x"}', '{"src": 1, "dst": ":)", "at": "12:00\\":"}'])
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ('{"src": 1, "src": 2, "dst": "x"}', "src"),
+        ('{"src": 1, "dst": "x", "dst" : "x"}', "dst"),
+        ('{"dst": ":", "src": 1, "s\\u0072c": 2}', "src"),
+        ('{"src": 1, "dst": "x", "more": {"dst": 1}, "src": 1}', "src"),
+    ],
+)
+def test_an_object_of_json_that_has_a_column_twice_is_a_bad_row(
+    row: str, name: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last value was taken without a word."""
+    lines, array = tmp_path / "e.ndjson", tmp_path / "e.json"
+    lines.write_text(f"{other}\n\n{row}\n")
+    array.write_text(f"[{other}, {row}]")
+    with pytest.raises(BadRowsError) as caught:
+        loaded(lines)
+    assert caught.value.where == f"{lines}:3"
+    assert caught.value.what == f"1 bad row: {row!r} has `{name}` twice"
+    assert caught.value.why == "a row has one value by each name"
+    with pytest.raises(BadRowsError) as caught:
+        loaded(array)
+    assert caught.value.where == f"{array}, row 1 (from 0)"
+    assert caught.value.what.endswith(f" has `{name}` twice")
+    for path in (lines, array):
+        db = lftj.Database(EDGE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # of columns that are passed over
+            db.load("edge", path, on_error="quarantine")
+        assert [source for source, _ in db["edge"]] == [1]
+
+
+def test_what_no_column_reads_may_be_twice_in_an_object_of_json(tmp_path: Path) -> None:
+    """An object within an object, which is gone before the next is made, is not taken for it."""
+    path = tmp_path / "e.ndjson"
+    path.write_text('{"src": 1, "dst": "x", "note": {"src": 1, "src": 2}, "note": 3}\n{"src": 2, "dst": "y"}\n')
+    with pytest.warns(DataWarning, match="note"):
+        assert loaded(path) == [(1, "x"), (2, "y")]
 
 
 def test_a_line_that_is_no_text(tmp_path: Path) -> None:
