@@ -38,12 +38,13 @@ def is_utf16(head: bytes) -> bool:
     """Whether a text that begins so is UTF-16: by its mark, or where characters are of two bytes.
 
     Without a mark it is valid UTF-8 with zeros, which may be data: so most line ends are to have a zero beside them, on
-    one side, or all characters of a text that is not too short.
+    one side, or all characters, of which there are two or more.
     """
     if head.startswith(_UTF16):
         return True
+    whole = len(head) in (4, 6) or len(head) >= 8
     for high, low in ((head[::2], head[1::2]), (head[1::2], head[::2])):
-        if len(head) >= 8 and not any(high) and all(low):
+        if whole and not any(high) and all(low):
             return True
         ends = sum(above == 0 and below == 10 for above, below in zip(high, low, strict=False))
         if ends > 1 and 2 * ends > head.count(b"\n"):

@@ -477,6 +477,8 @@ def test_every_error_is_of_the_family(reader):
         ("e.tsv", "ab\tc"),
         ("e.ndjson", '{"src": "a", "dst": "b"}\n'),
         ("e.json", '[["a", "b"]]'),
+        ("e.csv", "a,b"),
+        ("e.json", "[]"),
     ],
 )
 def test_utf16_without_a_mark_is_refused(reader, encoding, name, text):
@@ -487,7 +489,17 @@ def test_utf16_without_a_mark_is_refused(reader, encoding, name, text):
     )
 
 
-@pytest.mark.parametrize("text", ["\0a,b\n", "a,b\0\n", "a,b\0\nc\0,d\n", "\0\0a,b\n\0,c\n", "上,\0\n"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["ab", "a\n", "ab\n", "a\r\n", "abc"])
+def test_utf16_of_a_few_characters_is_refused(reader, encoding, text):
+    """Texts with zeros were loaded from files below 8 bytes."""
+    reader.file("e.csv", text.encode(encoding))
+    assert reader.refusal("e.csv", "x:symbol").startswith("e.csv: the file is UTF-16 text\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["\0a,b\n", "a,b\0\n", "a\0,b\n", "\0a,\0b\n", "a,b\0\nc\0,d\n", "\0\0a,b\n\0,c\n", "上,\0\n"]
+)
 def test_zeros_are_data(reader, text):
     reader.file("e.csv", text)
     rows = [tuple(line.split(",")) for line in text.splitlines()]
