@@ -272,8 +272,8 @@ class Constraint:
         return f"{self.name}({', '.join(self.parameters)}): {self.doc[0].lower()}{self.doc[1:]}"
 
 
-# The name of the test that may have no value: a pattern may be none.
-MATCH = "match"
+# The names of the tests that may have no value: a pattern may be none, and a type.
+MATCH, READS_AS = "match", "reads_as"
 _TESTS = (
     Constraint(
         "contains", ("part", "text"), "The text contains the part.", 'contains("ell", "Hello")', text_functors.contains
@@ -284,6 +284,14 @@ _TESTS = (
         "The regular expression matches the whole text.",
         'match("[A-Z][a-z]*", "Hello")',
         text_functors.match,
+        partial=frozenset({SYMBOL}),
+    ),
+    Constraint(
+        READS_AS,
+        ("type", "text"),
+        "The text writes a value of the type; of a decimal it may write more digits behind the point.",
+        'reads_as("date", "2024-05-31")',
+        text_functors.reads_as,
         partial=frozenset({SYMBOL}),
     ),
     Constraint("is_null", ("x",), "The value is null.", "!is_null(1)", lambda value: int(value is None)),

@@ -18,8 +18,8 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
-from lftj.language.types import of_class
-from lftj.values.decimal_type import DIGITS
+from lftj.language.types import FLOAT, RANGES, SYMBOL, of_class
+from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import type_of
 from lftj.values.value_type import Misfit
 
@@ -270,6 +270,34 @@ def pattern_of(text: str) -> re.Pattern[str]:
 def match(pattern: str, text: str) -> int:
     """1 if the pattern matches all of `text`, else 0."""
     return int(pattern_of(pattern).fullmatch(text) is not None)
+
+
+@lru_cache(maxsize=64)
+def _reader(type: str) -> Callable[[str], object]:
+    """The function that reads a text as a type; `ValueError` or `Misfit` says why the text writes no value."""
+    made = type_of(type)
+    if type in RANGES:
+        low, high = RANGES[type]
+
+        def whole(text: str) -> int:
+            if not low <= (found := integer(text)) <= high:
+                raise ValueError(f"{text!r} does not fit into {type}")
+            return found
+
+        return whole
+    if isinstance(made, Decimals):
+        return lambda text: made.read(to_decimal_away(text, made.scale))
+    return floating if type == FLOAT else str if type == SYMBOL else parser(type)
+
+
+def reads_as(type: str, text: str) -> int:
+    """1 if the functor of a type (`to_date` of `date`) has a value for `text`, else 0."""
+    read = _reader(type)
+    try:
+        read(text)
+    except (ValueError, Misfit):
+        return 0
+    return 1
 
 
 def contains(part: str, text: str) -> int:

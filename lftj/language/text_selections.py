@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from lftj.language import ast
 from lftj.language.counted_atoms import makes_texts
-from lftj.language.functors import FUNCTORS, MATCH
+from lftj.language.functors import FUNCTORS, MATCH, READS_AS
 from lftj.language.normal_form import Conjunction
 from lftj.language.visitors import nodes, open_variables
 
@@ -87,7 +87,7 @@ def _is_about(compare: ast.Comparison, atom: ast.Atom) -> bool:
 def _has_value(compare: ast.Comparison) -> bool:
     """Whether all terms of a comparison always have a value, as far as can be told before types are known."""
     for node in nodes((compare,)):
-        if isinstance(node, ast.Comparison) and node.op.removeprefix("not_") == MATCH:
+        if isinstance(node, ast.Comparison) and node.op.removeprefix("not_") in (MATCH, READS_AS):
             if not isinstance(node.left, ast.Constant):
                 return False
         elif isinstance(node, ast.Functor) and node.name in FUNCTORS:

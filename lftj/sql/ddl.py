@@ -23,6 +23,8 @@ _TYPES = {
     "uuid": ("UUID",),
     "bytes": ("BLOB", "VARBINARY", "BINARY"),
 }
+# The bits of the signed types that are held as numbers of more.
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "MEDIUMINT": 32}
 # The largest value of the unsigned types that are held as numbers; the smallest is 0.
 _MOST = {
     **dict.fromkeys(("UTINYINT", "UINT8"), 2**8 - 1),
@@ -75,6 +77,14 @@ def type_name(node: exp.DataType, source: SqlText) -> str:
 def most_of(node: exp.DataType) -> int | None:
     """The largest value of an unsigned type that is held as a number; None of another type."""
     return _MOST.get(_name(node))
+
+
+def range_of(node: exp.DataType) -> tuple[int, int] | None:
+    """The least and the largest value of a type that is held as numbers, of which it has fewer; None of another."""
+    name = _name(node)
+    if name in _BITS:
+        return -(2 ** (_BITS[name] - 1)), 2 ** (_BITS[name] - 1) - 1
+    return (0, _MOST[name]) if name in _MOST else None
 
 
 def _name(node: exp.DataType) -> str:

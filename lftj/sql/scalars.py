@@ -57,6 +57,7 @@ from lftj.sql.predicates import compare, is_predicate
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_functions import FUNCTIONS, anonymous, clock, name_of
 from lftj.sql.sql_intervals import interval_value, of_times, with_interval
+from lftj.sql.try_cast import try_cast
 from lftj.sql.whole_numbers import OPERATIONS, negated
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
@@ -268,13 +269,14 @@ def _extreme_of(of: Translator, node: exp.Expr, type: str, values: Sequence[Sequ
 
 
 def _cast(of: Translator, node: exp.Expr) -> list[Case]:
-    if isinstance(node, exp.TryCast):
-        raise of.scope.source.unsupported(
-            "`try_cast`",
-            node,
-            "cast where it can be, as in `case when x similar to '[0-9]{1,18}' then cast(x as bigint) end`",
-        )
-    return _as(of, node, type_name(node.args["to"], of.scope.source), most_of(node.args["to"]))
+    wanted = type_name(node.args["to"], of.scope.source)
+    if isinstance(node, exp.TryCast) and not (wanted == BOOL and _of_numbers(of.value(node.this))):
+        return try_cast(of, node)
+    return _as(of, node, wanted, most_of(node.args["to"]))
+
+
+def _of_numbers(cases: Sequence[Case]) -> bool:
+    return all(family_of(case.type) in NUMBERS for case in cases if case.type)
 
 
 def _in_type_of(of: Translator, node: exp.Expr) -> list[Case]:
@@ -284,11 +286,8 @@ def _in_type_of(of: Translator, node: exp.Expr) -> list[Case]:
 
 def _as(of: Translator, node: exp.Expr, wanted: str, most: int | None = None) -> list[Case]:
     """What a cast has, to a type whose largest value may be told."""
-    if wanted == BOOL:
-        cases = of.value(node.this)
-        if all(family_of(case.type) in NUMBERS for case in cases if case.type):
-            zero = exp.Literal.number(0)
-            return _predicate(of, exp.NEQ(this=node.this, expression=zero))
+    if wanted == BOOL and _of_numbers(of.value(node.this)):
+        return _predicate(of, exp.NEQ(this=node.this, expression=exp.Literal.number(0)))
 
     def made(values: Sequence[Known]) -> tuple[ast.Term, str]:
         (value,) = values

@@ -71,6 +71,17 @@ repeat(s, 2); repeat(w, j % 3); repeat(s, -1); repeat('ab', j % 5)
 split_part(w, s, 1); split_part(w, ' ', 9); split_part(w, 'e', -3); split_part(s, 'x', 0); split_part(w, '', 2)
 concat_ws('-', s, w); concat_ws(', ', i, s, d); concat_ws('', s, s); concat_ws('--', s); last_day(t); last_day(u)
 last_day(p); last_day(t) + 1; last_day(date '2024-02-03')
+try_cast(w as int); try_cast(s as date); try_cast(w as double) + 1; try_cast(w || '.5' as decimal(9,1))
+try_cast(w || '.5' as decimal(2,1)); try_cast(i::text as tinyint); try_cast('2024-02-30' as date)
+try_cast('1e400' as decimal(9,2)); try_cast(t::text as date); try_cast(p::text as timestamp)
+try_cast(i * 100 as tinyint); try_cast(i as utinyint); try_cast(j as ubigint); try_cast(d as utinyint)
+try_cast(d as decimal(3,2)); try_cast(d as decimal(2,1)); try_cast(e as decimal(4,2)); try_cast(e as decimal(9,4))
+try_cast(f as tinyint); try_cast(f as decimal(3,2)); try_cast(f * 1e290 as bigint)
+try_cast(f * 1e290 as decimal(9,2)); try_cast(b::text as boolean); try_cast(b as decimal(1,1))
+try_cast(b as decimal(2,1)); try_cast(f as boolean); try_cast(b as tinyint); try_cast(s as text)
+try_cast(null as int); try_cast(99.995 as decimal(4,2)); try_cast(-1 as ubigint); try_cast(300 as utinyint)
+try_cast('300' as utinyint); try_cast(1e300 as int); try_cast(t as timestamp); try_cast(p as date)
+coalesce(try_cast(w as int), i, 0); case when try_cast(w as int) is null then 'text' else 'number' end
 """
 PREDICATES = """
 b; not b; i > 0; i > 0 and j > 0; i > 0 or d > 0; i is null; i is not null; b is true; b is not true; b is false
@@ -162,7 +173,8 @@ REFUSED = [
     ("d & 1", "`d` is decimal(9,2), and `&` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
     ("regexp_matches(s, '[')", "a pattern that is none", "'['", "take `like`"),
     ("regexp_matches(s, 'a', 'i')", "options of a pattern", "regexp_matches(s, 'a', 'i'", "'(?i)abc'"),
-    ("try_cast(w as int)", "`try_cast`", "w", "case when x similar to '[0-9]{1,18}' then cast(x as bigint) end"),
+    ("try_cast(w as interval)", "`try_cast` of texts to interval", "w", "write `cast`"),
+    ("try_cast(t as bigint)", "a cast from date to bigint", "t", "cast to another type"),
     ("d = w", "`d = w` has values of type decimal(9,2) and of type text", "d = w", "cast one of them"),
     ("w + 1", "`+` of text and bigint", "w + 1", "cast one of them"),
     ("not w", "`w` is text, and a condition is true or false", "w", "as in `x is not null`"),
