@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import BOOL, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED, decimal_of, scale_of
+from lftj.sql.applied import name_of
 from lftj.sql.cases import (
     FALSE,
     FEW,
@@ -55,7 +56,7 @@ from lftj.sql.first_hits import FirstHits
 from lftj.sql.places import as_duckdb
 from lftj.sql.predicates import compare, is_predicate
 from lftj.sql.scope import Case, Conjunction
-from lftj.sql.sql_functions import FUNCTIONS, anonymous, clock, name_of
+from lftj.sql.sql_functions import FUNCTIONS, anonymous, clock
 from lftj.sql.sql_intervals import interval_value, of_times, with_interval
 from lftj.sql.try_cast import try_cast
 from lftj.sql.whole_numbers import OPERATIONS, negated

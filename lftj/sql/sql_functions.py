@@ -6,111 +6,26 @@ A function is null where an argument is, but for those in scalars.py that look a
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from operator import attrgetter
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
-from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
-from lftj.sql.cases import Known, Translator, computed, plain, values_of, written_once
-from lftj.sql.composed import joined_with, last_day, sign
+from lftj.language.types import DECIMAL, FLOAT, NUMBER, SYMBOL, decimal_of, scale_of
+from lftj.sql import time_functions
+from lftj.sql.applied import Result, SqlFunction, applied, name_of, whole_constant, written_number
+from lftj.sql.cases import Known, Translator, computed, plain, values_of
+from lftj.sql.composed import joined_with, sign
 from lftj.sql.constants import constant
-from lftj.sql.conversions import NUMBERS, ZONED, call, has_cast, shown
-from lftj.sql.places import SqlText, as_duckdb
+from lftj.sql.conversions import NUMBERS, call
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
 from lftj.sql.whole_numbers import GREATEST, cut, negated, number, shifted_left, shifted_right, with_zeros
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 
-Result = tuple[ast.Term, str]
 _SIGNED = (NUMBER, DECIMAL, FLOAT)
-_TIMES = (DATE, TIMESTAMP)
-
-
-class SqlFunction(NamedTuple):
-    """One function. `takes`: the families of types of each argument · `of`: its term and type, of known arguments.
-
-    `repeats`: the term names an argument more than once.
-    """
-
-    takes: tuple[tuple[str, ...], ...]
-    of: Callable[[Translator, exp.Expr, Sequence[Known]], Result]
-    repeats: bool = False
-
-
-def applied(of: Translator, node: exp.Expr, function: SqlFunction, arguments: Sequence[exp.Expr]) -> list[Case]:
-    """The cases of a function of arguments."""
-
-    def result(values: Sequence[Known]) -> Result:
-        given = [
-            _checked(of, node, argument, value, takes)
-            for argument, value, takes in zip(arguments, values, function.takes, strict=False)
-        ]
-        return function.of(of, node, given)
-
-    cases = values_of(of, arguments)
-    return computed([written_once(of, one) for one in cases] if function.repeats else cases, result)
-
-
-def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, takes: tuple[str, ...]) -> Known:
-    if family_of(value.type) in takes:
-        return value
-    if isinstance(value.term, ast.Constant) and value.type == SYMBOL:  # a text that is written out
-        return Known(value.literals, of.cast(value, takes[0], argument), takes[0])
-    source = of.scope.source
-    raise source.error(
-        f"`{as_duckdb(argument)}` is {shown(value.type)}, and `{name_of(node, source)}` takes {_either(takes)}",
-        argument,
-        why="values of different types are converted by a cast only",
-        remedy=f"cast it, as in `cast({as_duckdb(argument)} as {shown(takes[0])})`"
-        if has_cast(value.type, takes[0])
-        else f"compute it of {_either(takes)}, since nothing casts {shown(value.type)} to these",
-    )
-
-
-def name_of(node: exp.Expr, source: SqlText) -> str:
-    """What a function is called in messages: the user's word, as the parser has one for several."""
-    if type(node) in _SIGNS:
-        return _SIGNS[type(node)]
-    if "start" in node.meta:
-        return source.word(node)
-    return "position" if isinstance(node, exp.StrPosition) else node.sql_name().lower()  # type: ignore[attr-defined]
-
-
-_SIGNS: dict[type[exp.Expr], str] = {
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "xor",
-    exp.BitwiseNot: "~",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
-}
-
-
-def _either(takes: Sequence[str]) -> str:
-    names = [shown(name) for name in takes]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def written_number(of: Translator, argument: exp.Expr) -> int | None:
-    """The whole number that an argument writes out; None if it writes none."""
-    cases = of.value(argument)
-    known = len(cases) == 1 and isinstance(cases[0].term, ast.Constant) and cases[0].type == NUMBER
-    return int(cases[0].term.value) if known else None  # type: ignore[union-attr]
-
-
-def whole_constant(of: Translator, node: exp.Expr, argument: exp.Expr, what: str) -> int:
-    """The whole number that an argument is to write out."""
-    found = written_number(of, argument)
-    if found is not None:
-        return found
-    raise of.scope.source.unsupported(f"{what} that is no constant", node, "write the number out")
 
 
 # Numbers
@@ -338,135 +253,6 @@ def _replace(of: Translator, node: exp.Expr) -> list[Case]:
     return applied(of, node, _of_text("replace"), [node.this, node.expression, node.args["replacement"]])
 
 
-# Times
-
-
-def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: exp.Expr) -> list[Case]:
-    """`extract(name from time)`; `named` is where the name stands."""
-    key = _OTHER_NAMES.get(name.upper(), name.upper())
-    takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
-    if key not in _FIELDS:
-        raise of.scope.source.unsupported(
-            f"the field `{name.lower()}`",
-            named,
-            did_you_mean(name.lower(), [known.lower() for known in _FIELDS], f"use one of {_listed(_FIELDS)}"),
-        )
-
-    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
-        term = values[0].term
-        if isinstance(term, ast.Constant):
-            return number(_FIELD_OF_CONSTANT[key](term.value)), NUMBER
-        if key == "DOY" and family_of(values[0].type) == TIMESTAMP:
-            term = _functor("date_of", term)
-        return _FIELDS[key](term), NUMBER
-
-    return applied(of, node, SqlFunction((takes,), result, repeats=key == "DOY"), [argument])
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name.lower()}`" for name in names)
-
-
-def _functor(name: str, *args: ast.Term) -> ast.Term:
-    return ast.Functor(name, args)
-
-
-# Of the fields of a time.
-_OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}
-_FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
-    **{name.upper(): partial(_functor, name) for name in ("year", "month", "day", "hour", "minute", "second")},
-    "QUARTER": lambda x: _functor("/", _functor("+", _functor("month", x), number(2)), number(3)),
-    "ISODOW": lambda x: _functor("weekday", x),
-    "DOW": lambda x: _functor("%", _functor("weekday", x), number(7)),
-    "DOY": lambda x: _functor(
-        "+",
-        _functor(
-            "-",
-            _functor("to_number", x),
-            _functor("to_number", _functor("year_start", x)),
-        ),
-        number(1),
-    ),
-}
-_FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
-    **{name.upper(): attrgetter(name) for name in ("year", "month", "day", "hour", "minute", "second")},
-    "QUARTER": lambda t: (t.month + 2) // 3,
-    "ISODOW": lambda t: t.isoweekday(),
-    "DOW": lambda t: t.isoweekday() % 7,
-    "DOY": lambda t: t.timetuple().tm_yday,
-}
-
-
-def _extract(of: Translator, node: exp.Expr) -> list[Case]:
-    return field(of, node, node.this.name, node.expression, node.this)
-
-
-def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
-    return lambda of, node: field(of, node, name, node.this, node)
-
-
-def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
-    """`date_trunc('month', time)`: a timestamp, as in DuckDB, of UTC where the time is so."""
-    unit = node.args["unit"].name.upper()
-    lengths = {"HOUR": dt.timedelta(hours=1), "MINUTE": dt.timedelta(minutes=1), "SECOND": dt.timedelta(seconds=1)}
-
-    def start(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
-        (time,) = values
-        if unit in lengths:
-            instant = of.cast(time, TIMESTAMP, node)
-            return begun(of, time, _functor("bucket", instant, ast.Constant(lengths[unit], DURATION)))
-        day = time.term if time.type == DATE else _functor("date_of", time.term)
-        if unit in ("YEAR", "MONTH"):
-            day = _functor(f"{unit.lower()}_start", time.term)
-        elif unit == "QUARTER":
-            before = _functor("*", _functor("-", _FIELDS["QUARTER"](time.term), number(1)), number(3))
-            day = _functor("add_months", _functor("year_start", time.term), before)
-        elif unit == "WEEK":
-            day = _functor("bucket", day, ast.Constant(dt.timedelta(weeks=1), DURATION))
-        elif unit != "DAY":
-            units = "year, quarter, month, week, day, hour, minute or second"
-            raise of.scope.source.unsupported(f"`date_trunc` to the {unit.lower()}", node, f"use {units}")
-        return begun(of, time, _functor("midnight", day))
-
-    def begun(of: Translator, time: Known, start: ast.Term) -> Result:
-        if time.type != ZONED:
-            return start, TIMESTAMP
-        return of.cast(Known(time.literals, start, TIMESTAMP), ZONED, node), ZONED
-
-    return applied(of, node, SqlFunction((_TIMES,), start, repeats=unit == "QUARTER"), [node.this])
-
-
-def _difference(of: Translator, node: exp.Expr) -> list[Case]:
-    """`date_diff('day', from, to)`: how many units begin between two times."""
-    unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
-
-    def count(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
-        ends = []
-        for time in values:
-            if unit == "DAY":
-                ends.append(_functor("to_number", of.cast(time, DATE, node)))
-            elif unit in ("MONTH", "YEAR"):
-                year = _functor("year", time.term)
-                months = _functor("+", _functor("*", year, number(12)), _functor("month", time.term))
-                ends.append(year if unit == "YEAR" else months)
-            else:
-                raise of.scope.source.unsupported(
-                    f"`date_diff` in units of {unit.lower()}", node, "use day, month or year"
-                )
-        return _functor("-", ends[0], ends[1]), NUMBER
-
-    return applied(
-        of, node, SqlFunction((_TIMES, _TIMES), count, repeats=unit == "MONTH"), [node.this, node.expression]
-    )
-
-
-def _add_months(of: Translator, node: exp.Expr) -> list[Case]:
-    def later(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
-        return call("add_months", values[0].type, values[0].term, values[1].term), values[0].type
-
-    return applied(of, node, SqlFunction((_TIMES, (NUMBER,)), later), [node.this, node.expression])
-
-
 def _one(function: SqlFunction) -> Callable[[Translator, exp.Expr], list[Case]]:
     return lambda of, node: applied(of, node, function, [node.this])
 
@@ -505,23 +291,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Reverse: _one(_of_text("reverse")),
     exp.SplitPart: _split,
     exp.ConcatWs: joined_with,
-    exp.Extract: _extract,
-    exp.Year: _field("YEAR"),
-    exp.Month: _field("MONTH"),
-    exp.Day: _field("DAY"),
-    exp.DayOfMonth: _field("DAY"),
-    exp.DayOfWeek: _field("DOW"),
-    exp.DayOfWeekIso: _field("ISODOW"),
-    exp.DayOfYear: _field("DOY"),
-    exp.Quarter: _field("QUARTER"),
-    exp.Hour: _field("HOUR"),
-    exp.Minute: _field("MINUTE"),
-    exp.Second: _field("SECOND"),
-    exp.TimestampTrunc: _truncated,
-    exp.DateTrunc: _truncated,
-    exp.DateDiff: _difference,
-    exp.AddMonths: _add_months,
-    exp.LastDay: last_day,
+    **time_functions.FUNCTIONS,
 }
 # The names of functions, for suggestions.
 NAMED = sorted(
@@ -534,9 +304,9 @@ def anonymous(of: Translator, node: exp.Anonymous) -> list[Case]:
     """A function that sqlglot does not know by name."""
     name, arguments = str(node.this).lower(), node.expressions
     if name in ("date_part", "datepart") and len(arguments) == 2:
-        return field(of, node, plain(arguments[0]).name, arguments[1], arguments[0])
+        return time_functions.field(of, node, plain(arguments[0]).name, arguments[1], arguments[0])
     if name == "weekday" and len(arguments) == 1:
-        return field(of, node, "DOW", arguments[0], node)
+        return time_functions.field(of, node, "DOW", arguments[0], node)
     if name == "suffix" and len(arguments) == 2:
         return of.value(exp.EndsWith(this=arguments[0], expression=arguments[1]))
     if name == "prefix" and len(arguments) == 2:

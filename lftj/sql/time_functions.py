@@ -1,0 +1,170 @@
+"""Functions of SQL about dates and timestamps."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.diagnostics import did_you_mean
+from lftj.language.types import DATE, DURATION, NUMBER, TIMESTAMP
+from lftj.sql.applied import Result, SqlFunction, applied
+from lftj.sql.cases import Known, Translator
+from lftj.sql.composed import last_day
+from lftj.sql.conversions import ZONED, call
+from lftj.sql.scope import Case
+from lftj.sql.whole_numbers import number
+from lftj.values.type_table import family_of
+
+_TIMES = (DATE, TIMESTAMP)
+
+
+def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: exp.Expr) -> list[Case]:
+    """`extract(name from time)`; `named` is where the name stands."""
+    key = _OTHER_NAMES.get(name.upper(), name.upper())
+    takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
+    if key not in _FIELDS:
+        raise of.scope.source.unsupported(
+            f"the field `{name.lower()}`",
+            named,
+            did_you_mean(name.lower(), [known.lower() for known in _FIELDS], f"use one of {_listed(_FIELDS)}"),
+        )
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        term = values[0].term
+        if isinstance(term, ast.Constant):
+            return number(_FIELD_OF_CONSTANT[key](term.value)), NUMBER
+        if key == "DOY" and family_of(values[0].type) == TIMESTAMP:
+            term = _functor("date_of", term)
+        return _FIELDS[key](term), NUMBER
+
+    return applied(of, node, SqlFunction((takes,), result, repeats=key == "DOY"), [argument])
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name.lower()}`" for name in names)
+
+
+def _functor(name: str, *args: ast.Term) -> ast.Term:
+    return ast.Functor(name, args)
+
+
+# Of the fields of a time.
+_OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}
+_FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
+    **{name.upper(): partial(_functor, name) for name in ("year", "month", "day", "hour", "minute", "second")},
+    "QUARTER": lambda x: _functor("/", _functor("+", _functor("month", x), number(2)), number(3)),
+    "ISODOW": lambda x: _functor("weekday", x),
+    "DOW": lambda x: _functor("%", _functor("weekday", x), number(7)),
+    "DOY": lambda x: _functor(
+        "+",
+        _functor(
+            "-",
+            _functor("to_number", x),
+            _functor("to_number", _functor("year_start", x)),
+        ),
+        number(1),
+    ),
+}
+_FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
+    **{name.upper(): attrgetter(name) for name in ("year", "month", "day", "hour", "minute", "second")},
+    "QUARTER": lambda t: (t.month + 2) // 3,
+    "ISODOW": lambda t: t.isoweekday(),
+    "DOW": lambda t: t.isoweekday() % 7,
+    "DOY": lambda t: t.timetuple().tm_yday,
+}
+
+
+def _extract(of: Translator, node: exp.Expr) -> list[Case]:
+    return field(of, node, node.this.name, node.expression, node.this)
+
+
+def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
+    return lambda of, node: field(of, node, name, node.this, node)
+
+
+def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
+    """`date_trunc('month', time)`: a timestamp, as in DuckDB, of UTC where the time is so."""
+    unit = node.args["unit"].name.upper()
+    lengths = {"HOUR": dt.timedelta(hours=1), "MINUTE": dt.timedelta(minutes=1), "SECOND": dt.timedelta(seconds=1)}
+
+    def start(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        (time,) = values
+        if unit in lengths:
+            instant = of.cast(time, TIMESTAMP, node)
+            return begun(of, time, _functor("bucket", instant, ast.Constant(lengths[unit], DURATION)))
+        day = time.term if time.type == DATE else _functor("date_of", time.term)
+        if unit in ("YEAR", "MONTH"):
+            day = _functor(f"{unit.lower()}_start", time.term)
+        elif unit == "QUARTER":
+            before = _functor("*", _functor("-", _FIELDS["QUARTER"](time.term), number(1)), number(3))
+            day = _functor("add_months", _functor("year_start", time.term), before)
+        elif unit == "WEEK":
+            day = _functor("bucket", day, ast.Constant(dt.timedelta(weeks=1), DURATION))
+        elif unit != "DAY":
+            units = "year, quarter, month, week, day, hour, minute or second"
+            raise of.scope.source.unsupported(f"`date_trunc` to the {unit.lower()}", node, f"use {units}")
+        return begun(of, time, _functor("midnight", day))
+
+    def begun(of: Translator, time: Known, start: ast.Term) -> Result:
+        if time.type != ZONED:
+            return start, TIMESTAMP
+        return of.cast(Known(time.literals, start, TIMESTAMP), ZONED, node), ZONED
+
+    return applied(of, node, SqlFunction((_TIMES,), start, repeats=unit == "QUARTER"), [node.this])
+
+
+def _difference(of: Translator, node: exp.Expr) -> list[Case]:
+    """`date_diff('day', from, to)`: how many units begin between two times."""
+    unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
+
+    def count(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        ends = []
+        for time in values:
+            if unit == "DAY":
+                ends.append(_functor("to_number", of.cast(time, DATE, node)))
+            elif unit in ("MONTH", "YEAR"):
+                year = _functor("year", time.term)
+                months = _functor("+", _functor("*", year, number(12)), _functor("month", time.term))
+                ends.append(year if unit == "YEAR" else months)
+            else:
+                raise of.scope.source.unsupported(
+                    f"`date_diff` in units of {unit.lower()}", node, "use day, month or year"
+                )
+        return _functor("-", ends[0], ends[1]), NUMBER
+
+    return applied(
+        of, node, SqlFunction((_TIMES, _TIMES), count, repeats=unit == "MONTH"), [node.this, node.expression]
+    )
+
+
+def _add_months(of: Translator, node: exp.Expr) -> list[Case]:
+    def later(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("add_months", values[0].type, values[0].term, values[1].term), values[0].type
+
+    return applied(of, node, SqlFunction((_TIMES, (NUMBER,)), later), [node.this, node.expression])
+
+
+FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = {
+    exp.Extract: _extract,
+    exp.Year: _field("YEAR"),
+    exp.Month: _field("MONTH"),
+    exp.Day: _field("DAY"),
+    exp.DayOfMonth: _field("DAY"),
+    exp.DayOfWeek: _field("DOW"),
+    exp.DayOfWeekIso: _field("ISODOW"),
+    exp.DayOfYear: _field("DOY"),
+    exp.Quarter: _field("QUARTER"),
+    exp.Hour: _field("HOUR"),
+    exp.Minute: _field("MINUTE"),
+    exp.Second: _field("SECOND"),
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+    exp.DateDiff: _difference,
+    exp.AddMonths: _add_months,
+    exp.LastDay: last_day,
+}
