@@ -287,6 +287,17 @@ def of_texts() -> list[Signature]:
             text=text_functors.replaced,
         ),
         Signature(
+            "replace_match",
+            (SYMBOL, SYMBOL, SYMBOL, NUMBER),
+            SYMBOL,
+            "The text with the first matches of a pattern replaced, so many (negative: all); in the third argument "
+            "`\\0` is the match, and `\\1` to `\\9` are its groups. An error of a pattern, or a third argument, that "
+            "is none.",
+            'replace_match("a1b22", "[0-9]+", "#", -1) = "a#b#"',
+            text=text_functors.replaced_matches,
+            partial=frozenset({SYMBOL}),
+        ),
+        Signature(
             "strpos",
             (SYMBOL, SYMBOL),
             NUMBER,

@@ -272,6 +272,40 @@ def match(pattern: str, text: str) -> int:
     return int(pattern_of(pattern).fullmatch(text) is not None)
 
 
+@lru_cache(maxsize=256)
+def replacement_of(pattern: str, text: str) -> tuple[str | int, ...]:
+    r"""The parts of a replacement: texts, and the numbers of the groups of a pattern that `\1` and others name."""
+    parts = [part for part in re.split(r"(\\[0-9\\])", text) if part]
+    found = tuple(int(part[1]) if re.fullmatch(r"\\[0-9]", part) else part.replace("\\\\", "\\") for part in parts)
+    if any("\\" in part for part in parts if not re.fullmatch(r"\\[0-9\\]", part)):
+        raise ValueError(f"{text!r} has a backslash that neither the number of a group nor another one follows")
+    groups = pattern_of(pattern).groups
+    if any(isinstance(part, int) and part > groups for part in found):
+        raise ValueError(f"{text!r} names more groups than {pattern!r} has")
+    return found
+
+
+def replaced_matches(text: str, pattern: str, replacement: str, count: int) -> str:
+    """The text with the first `count` matches of a pattern replaced, or with all of them if that is negative.
+
+    No empty match follows another one at once, as in RE2.
+    """
+    parts, found = replacement_of(pattern, replacement), []
+    at, last = 0, -1
+    while count and (match := pattern_of(pattern).search(text, at)):
+        found.append(text[at : match.start()])
+        if match.end() == last:
+            found.append(text[last : last + 1])
+            at, last = last + 1, -1
+            if at > len(text):
+                break
+            continue
+        found += [(match[part] or "") if isinstance(part, int) else part for part in parts]
+        at = last = match.end()
+        count -= 1
+    return "".join(found) + text[at:]
+
+
 @lru_cache(maxsize=64)
 def _reader(type: str) -> Callable[[str], object]:
     """The function that reads a text as a type; `ValueError` or `Misfit` says why the text writes no value."""

@@ -19,7 +19,6 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.functors import MATCH, NEGATED
-from lftj.language.text_functors import pattern_of
 from lftj.language.types import BOOL, NUMBER, SYMBOL
 from lftj.language.visitors import lets_null_match
 from lftj.sql.cases import (
@@ -37,6 +36,7 @@ from lftj.sql.cases import (
 from lftj.sql.conversions import NUMBERS, call, common, compared, shown
 from lftj.sql.first_hits import FirstHits
 from lftj.sql.listed_values import gathered, operands_of
+from lftj.sql.patterns import check_pattern
 from lftj.sql.places import as_duckdb, in_place_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.values.type_table import family_of
@@ -453,11 +453,7 @@ def _pattern(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]
     def made(values: Sequence[Known]) -> Made:
         text, pattern = _texts(of, values, node)
         if isinstance(pattern, ast.Constant):
-            try:
-                pattern_of(str(pattern.value))
-            except ValueError as error:
-                why, remedy = str(error), "write one, or take `like`, `contains` or `starts_with`"
-                raise of.scope.source.error("a pattern that is none", node.expression, why=why, remedy=remedy) from None
+            check_pattern(pattern, node.expression, of.scope.source)
             expression = somewhere(str(pattern.value)) if in_part else str(pattern.value)
             return _signed(ast.Comparison(MATCH, ast.Constant(expression, SYMBOL), text), bool(wanted))
         if in_part:

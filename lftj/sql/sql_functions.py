@@ -13,7 +13,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import DECIMAL, FLOAT, NUMBER, SYMBOL, decimal_of, scale_of
-from lftj.sql import time_functions
+from lftj.sql import patterns, time_functions
 from lftj.sql.applied import Result, SqlFunction, applied, name_of, whole_constant, written_number
 from lftj.sql.cases import Known, Translator, computed, plain, values_of
 from lftj.sql.composed import joined_with, sign
@@ -287,6 +287,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Pad: _pad,
     exp.StrPosition: _position,
     exp.Replace: _replace,
+    exp.RegexpReplace: patterns.replaced,
     exp.Repeat: _repeat,
     exp.Reverse: _one(_of_text("reverse")),
     exp.SplitPart: _split,

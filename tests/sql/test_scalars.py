@@ -81,6 +81,12 @@ try_cast(f * 1e290 as decimal(9,2)); try_cast(b::text as boolean); try_cast(b as
 try_cast(b as decimal(2,1)); try_cast(f as boolean); try_cast(b as tinyint); try_cast(s as text)
 try_cast(null as int); try_cast(99.995 as decimal(4,2)); try_cast(-1 as ubigint); try_cast(300 as utinyint)
 try_cast('300' as utinyint); try_cast(1e300 as int); try_cast(t as timestamp); try_cast(p as date)
+regexp_replace(w, '[aeiou]', '-'); regexp_replace(w, '[aeiou]', '<\\0>', 'g')
+regexp_replace(s, '(b)|(c)', '[\\1]', 'g')
+regexp_replace(w, 'e*', '-', 'g'); regexp_replace(w, 'e*?', '-', 'g'); regexp_replace(w, '(e)(.)', '\\2\\1', 'g')
+regexp_replace(w, '^.', '', 'g'); regexp_replace(w, '\\b', '|', 'g'); regexp_replace(s, null, '')
+regexp_replace(s, 'b', w)
+regexp_replace(w, '(?i)p', '\\\\', 'g'); regexp_replace('', '', 'x', 'g'); regexp_replace(s, 'a', 'b', '')
 coalesce(try_cast(w as int), i, 0); case when try_cast(w as int) is null then 'text' else 'number' end
 """
 PREDICATES = """
@@ -172,6 +178,11 @@ REFUSED = [
     ),
     ("d & 1", "`d` is decimal(9,2), and `&` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
     ("regexp_matches(s, '[')", "a pattern that is none", "'['", "take `like`"),
+    ("regexp_replace(s, '[', '')", "a pattern that is none", "'['", "take `like`"),
+    ("regexp_replace(s, 'a', '\\1')", "a replacement that is none", "'\\1'", "for groups of the pattern"),
+    ("regexp_replace(s, 'a', '\\')", "a replacement that is none", "'\\'", "for a backslash"),
+    ("regexp_replace(s, 'a', 'b', 'gi')", "options of a pattern other than 'g'", "'gi'", "'(?i)abc'"),
+    ("regexp_replace(s, 'a')", "`regexp_replace` with 2 arguments only", "regexp_replace(s, 'a'", "that it takes"),
     ("regexp_matches(s, 'a', 'i')", "options of a pattern", "regexp_matches(s, 'a', 'i'", "'(?i)abc'"),
     ("try_cast(w as interval)", "`try_cast` of texts to interval", "w", "write `cast`"),
     ("try_cast(t as bigint)", "a cast from date to bigint", "t", "cast to another type"),
