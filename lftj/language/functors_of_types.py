@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -100,6 +101,15 @@ def of_time() -> list[Signature]:
             CALENDAR,
             text=text_functors.add_months,
             partial=CALENDAR,
+        ),
+        Signature(
+            "make_date",
+            (NUMBER, NUMBER, NUMBER),
+            DATE,
+            "The date of a year, a month and a day; an error where there is none.",
+            "make_date(2024, 5, 31) = @2024-05-31",
+            text=text_functors.date_of_parts,
+            partial=frozenset({NUMBER}),
         ),
         Signature(
             "local",
@@ -227,6 +237,16 @@ def of_floats() -> list[Signature]:
         of_float("exp", "The power of e.", "exp(0.0) = 1.0", frozenset()),
         of_float("ln", "The natural logarithm; of 0 and less an error.", "ln(1.0) = 0.0"),
         of_float("log10", "The logarithm to the base 10; of 0 and less an error.", "log10(1000.0) = 3.0"),
+        Signature(
+            "log2",
+            (FLOAT,),
+            FLOAT,
+            "The logarithm to the base 2; of 0 and less an error.",
+            "log2(8.0) = 3.0",
+            text=text_functors.log2,
+            partial=floats,
+        ),
+        Signature("cbrt", (FLOAT,), FLOAT, "The cube root.", "cbrt(8.0) = 2.0", text=math.cbrt),
     ]
 
 
@@ -323,4 +343,30 @@ def of_texts() -> list[Signature]:
             partial=frozenset({SYMBOL}),
         ),
         of_text("reverse", "The text backwards.", 'reverse("abc") = "cba"', text_functors.backwards),
+        Signature(
+            "translate",
+            (SYMBOL, SYMBOL, SYMBOL),
+            SYMBOL,
+            "The text with each character of the second argument replaced by the one at its place in the third, or "
+            "left out where that is shorter.",
+            'translate("a-b c", "- ", "_") = "a_bc"',
+            text=text_functors.translated,
+        ),
+        Signature(
+            "chr",
+            (NUMBER,),
+            SYMBOL,
+            "The character of a code of Unicode; an error where there is none.",
+            'chr(228) = "ä"',
+            text=text_functors.character,
+            partial=frozenset({NUMBER}),
+        ),
+        Signature(
+            "code_point",
+            (SYMBOL,),
+            NUMBER,
+            'The code in Unicode of the first character; -1 of "".',
+            'code_point("ä") = 228',
+            text=text_functors.code_point,
+        ),
     ]

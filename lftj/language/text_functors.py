@@ -166,6 +166,39 @@ def add_months(time: datetime.date, months: int) -> datetime.date:
     return time.replace(year, month, min(time.day, calendar.monthrange(year, month)[1]))
 
 
+def date_of_parts(year: int, month: int, day: int) -> datetime.date:
+    """The date of a year, a month and a day."""
+    try:
+        return datetime.date(year, month, day)
+    except OverflowError:
+        raise ValueError("it is not in the range of its type") from None
+
+
+def log2(value: float) -> float:
+    """The logarithm to the base 2."""
+    if value <= 0:
+        raise ValueError("it is not greater than 0")
+    return math.log2(value)
+
+
+def character(code: int) -> str:
+    """The character of a code of Unicode."""
+    if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
+        raise ValueError(f"{code} is no code of a character")
+    return chr(code)
+
+
+def code_point(text: str) -> int:
+    """The code in Unicode of the first character of a text; -1 of an empty one."""
+    return ord(text[0]) if text else -1
+
+
+def translated(text: str, old: str, new: str) -> str:
+    """The text with each character that is in `old` replaced by the one at its place in `new`, or left out."""
+    places = {ord(character): new[at : at + 1] for at, character in reversed([*enumerate(old)])}
+    return text.translate(places)
+
+
 def trimmed(text: str) -> str:
     """The text without spaces around it."""
     return text.strip(" ")

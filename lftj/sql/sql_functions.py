@@ -19,10 +19,12 @@ from lftj.sql.cases import Known, Translator, computed, plain, values_of
 from lftj.sql.composed import joined_with, sign
 from lftj.sql.constants import constant
 from lftj.sql.conversions import NUMBERS, call
+from lftj.sql.places import standing_for
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
 from lftj.sql.whole_numbers import GREATEST, cut, negated, number, shifted_left, shifted_right, with_zeros
 from lftj.values.decimal_type import DIGITS
+from lftj.values.faults import counted
 from lftj.values.type_table import family_of
 
 _SIGNED = (NUMBER, DECIMAL, FLOAT)
@@ -94,13 +96,14 @@ def _of_float(name: str) -> SqlFunction:
 
 
 def _logarithm(of: Translator, node: exp.Expr) -> list[Case]:
-    """`log(x)` and `log10(x)`; the parser puts a base in front."""
+    """`log(x)`, `log10(x)` and `log2(x)`; the parser puts a base in front."""
     if node.expression is None and (word := name_of(node, of.scope.source).lower()) != "log":  # the base is alone
         raise of.scope.source.error(node=node, **too_few_arguments(word, 0))
     base = node.this if node.expression is not None else None
-    if base is not None and not (isinstance(base, exp.Literal) and base.name == "10"):
-        raise of.scope.source.unsupported("a logarithm to another base than 10", node, "use `ln(x) / ln(base)`")
-    return applied(of, node, _of_float("log10"), [node.expression if base is not None else node.this])
+    name = "log10" if base is None else f"log{base.name}"
+    if base is not None and not (isinstance(base, exp.Literal) and name in ("log2", "log10")):
+        raise of.scope.source.unsupported("a logarithm to another base than 2 or 10", node, "use `ln(x) / ln(base)`")
+    return applied(of, node, _of_float(name), [node.expression if base is not None else node.this])
 
 
 def _bitwise(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
@@ -247,6 +250,27 @@ def _split(of: Translator, node: exp.Expr) -> list[Case]:
     return applied(of, node, SqlFunction(((SYMBOL,), (SYMBOL,)), part), [node.this, node.args["delimiter"]])
 
 
+def _character(of: Translator, node: exp.Expr) -> list[Case]:
+    """`chr(n)`."""
+    code, *others = node.expressions
+    if others:
+        raise of.scope.source.unsupported(
+            "`chr` of several codes", node, "join characters, as in `chr(72) || chr(105)`"
+        )
+    function = SqlFunction(((NUMBER,),), lambda of, node, v: (call("chr", SYMBOL, v[0].term), SYMBOL))
+    return applied(of, node, function, [code])
+
+
+def _code(of: Translator, node: exp.Expr) -> list[Case]:
+    """`ascii(x)` and `unicode(x)`, the code of the first character, of '' 0 and -1."""
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        code = call("code_point", NUMBER, values[0].term)
+        return call("max", NUMBER, code, number(0)) if isinstance(node, exp.Ascii) else code, NUMBER
+
+    return applied(of, node, SqlFunction(((SYMBOL,),), result), [node.this])
+
+
 def _replace(of: Translator, node: exp.Expr) -> list[Case]:
     if node.args.get("replacement") is None:  # behind a comma
         raise of.scope.source.error(node=node, **too_few_arguments("replace", 2))
@@ -266,6 +290,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Sqrt: _one(_of_float("sqrt")),
     exp.Exp: _one(_of_float("exp")),
     exp.Ln: _one(_of_float("ln")),
+    exp.Cbrt: _one(_of_float("cbrt")),
     exp.Log: _logarithm,
     exp.Sign: sign,
     exp.Trunc: _toward_zero,
@@ -288,6 +313,12 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.StrPosition: _position,
     exp.Replace: _replace,
     exp.RegexpReplace: patterns.replaced,
+    exp.Translate: lambda of, node: applied(
+        of, node, _of_text("translate"), [node.this, node.args["from_"], node.args["to"]]
+    ),
+    exp.Chr: _character,
+    exp.Ascii: _code,
+    exp.Unicode: _code,
     exp.Repeat: _repeat,
     exp.Reverse: _one(_of_text("reverse")),
     exp.SplitPart: _split,
@@ -298,20 +329,51 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
 NAMED = sorted(
     {kind.sql_name().lower() for kind in FUNCTIONS if issubclass(kind, exp.Func)}
     | {"date_part", "contains", "starts_with", "ends_with", "coalesce", "nullif", "greatest", "least", "date_trunc"}
+    | {"make_date", "epoch", "isoyear", "yearweek", "weekday", "ord", "regexp_matches", "regexp_full_match"}
 )
+
+
+def _field_of(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
+    return lambda of, node: time_functions.field(of, node, name, node.expressions[0], node)
+
+
+def _named_field(of: Translator, node: exp.Expr) -> list[Case]:
+    """`date_part('year', time)`."""
+    named, time = node.expressions
+    return time_functions.field(of, node, plain(named).name, time, named)
+
+
+def _test_of(kind: type[exp.Expr]) -> Callable[[Translator, exp.Expr], list[Case]]:
+    return lambda of, node: of.value(kind(this=node.expressions[0], expression=node.expressions[1]))
+
+
+# Functions that sqlglot does not know by name, with the number of their arguments.
+_ANONYMOUS: dict[str, tuple[int, Callable[[Translator, exp.Expr], list[Case]]]] = {
+    **dict.fromkeys(("date_part", "datepart"), (2, _named_field)),
+    "weekday": (1, _field_of("DOW")),
+    "isoyear": (1, _field_of("ISOYEAR")),
+    "yearweek": (1, _field_of("YEARWEEK")),
+    "ord": (1, lambda of, node: _code(of, standing_for(node, exp.Unicode(this=node.expressions[0].copy())))),
+    "suffix": (2, _test_of(exp.EndsWith)),
+    "prefix": (2, _test_of(exp.StartsWith)),
+}
 
 
 def anonymous(of: Translator, node: exp.Anonymous) -> list[Case]:
     """A function that sqlglot does not know by name."""
     name, arguments = str(node.this).lower(), node.expressions
-    if name in ("date_part", "datepart") and len(arguments) == 2:
-        return time_functions.field(of, node, plain(arguments[0]).name, arguments[1], arguments[0])
-    if name == "weekday" and len(arguments) == 1:
-        return time_functions.field(of, node, "DOW", arguments[0], node)
-    if name == "suffix" and len(arguments) == 2:
-        return of.value(exp.EndsWith(this=arguments[0], expression=arguments[1]))
-    if name == "prefix" and len(arguments) == 2:
-        return of.value(exp.StartsWith(this=arguments[0], expression=arguments[1]))
+    if name in _ANONYMOUS:
+        count, translated = _ANONYMOUS[name]
+        if len(arguments) < count:
+            raise of.scope.source.error(node=node, **too_few_arguments(name, len(arguments)))
+        if len(arguments) == count:
+            return translated(of, node)
+        raise of.scope.source.error(
+            f"`{name}` with {counted(len(arguments), 'argument')}",
+            node,
+            why=f"it takes {counted(count, 'argument')}",
+            remedy="leave the others out",
+        )
     if name in ("now", "today", "get_current_timestamp"):
         raise clock(of, node)
     raise of.scope.source.error(

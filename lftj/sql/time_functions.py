@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
-from lftj.language.types import DATE, DURATION, NUMBER, TIMESTAMP
+from lftj.language.types import DATE, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP
 from lftj.sql.applied import Result, SqlFunction, applied
 from lftj.sql.cases import Known, Translator
 from lftj.sql.composed import last_day
@@ -26,6 +26,8 @@ _TIMES = (DATE, TIMESTAMP)
 def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: exp.Expr) -> list[Case]:
     """`extract(name from time)`; `named` is where the name stands."""
     key = _OTHER_NAMES.get(name.upper(), name.upper())
+    if key == "EPOCH":
+        return seconds(of, node, argument)
     takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
     if key not in _FIELDS:
         raise of.scope.source.unsupported(
@@ -38,11 +40,11 @@ def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: 
         term = values[0].term
         if isinstance(term, ast.Constant):
             return number(_FIELD_OF_CONSTANT[key](term.value)), NUMBER
-        if key == "DOY" and family_of(values[0].type) == TIMESTAMP:
+        if key in _OF_DATES and family_of(values[0].type) == TIMESTAMP:
             term = _functor("date_of", term)
         return _FIELDS[key](term), NUMBER
 
-    return applied(of, node, SqlFunction((takes,), result, repeats=key == "DOY"), [argument])
+    return applied(of, node, SqlFunction((takes,), result, repeats=key in _OF_DATES), [argument])
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -53,22 +55,37 @@ def _functor(name: str, *args: ast.Term) -> ast.Term:
     return ast.Functor(name, args)
 
 
+def _thursday(date: ast.Term) -> ast.Term:
+    """The Thursday of a week, which is in the year that counts the week."""
+    monday = _functor("bucket", date, ast.Constant(dt.timedelta(weeks=1), DURATION))
+    return _functor("+", monday, ast.Constant(dt.timedelta(days=3), DURATION))
+
+
+def _day_of_year(date: ast.Term) -> ast.Term:
+    since = _functor("-", _functor("to_number", date), _functor("to_number", _functor("year_start", date)))
+    return _functor("+", since, number(1))
+
+
+def _week(date: ast.Term) -> ast.Term:
+    return _functor("/", _functor("+", _day_of_year(_thursday(date)), number(6)), number(7))
+
+
+def _iso_year(date: ast.Term) -> ast.Term:
+    return _functor("year", _thursday(date))
+
+
 # Of the fields of a time.
-_OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}
+_OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY", "WEEKOFYEAR": "WEEK"}
+_OF_DATES = ("DOY", "WEEK", "ISOYEAR", "YEARWEEK")
 _FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
     **{name.upper(): partial(_functor, name) for name in ("year", "month", "day", "hour", "minute", "second")},
     "QUARTER": lambda x: _functor("/", _functor("+", _functor("month", x), number(2)), number(3)),
     "ISODOW": lambda x: _functor("weekday", x),
     "DOW": lambda x: _functor("%", _functor("weekday", x), number(7)),
-    "DOY": lambda x: _functor(
-        "+",
-        _functor(
-            "-",
-            _functor("to_number", x),
-            _functor("to_number", _functor("year_start", x)),
-        ),
-        number(1),
-    ),
+    "DOY": _day_of_year,
+    "WEEK": _week,
+    "ISOYEAR": _iso_year,
+    "YEARWEEK": lambda x: _functor("+", _functor("*", _iso_year(x), number(100)), _week(x)),
 }
 _FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
     **{name.upper(): attrgetter(name) for name in ("year", "month", "day", "hour", "minute", "second")},
@@ -76,6 +93,9 @@ _FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
     "ISODOW": lambda t: t.isoweekday(),
     "DOW": lambda t: t.isoweekday() % 7,
     "DOY": lambda t: t.timetuple().tm_yday,
+    "WEEK": lambda t: t.isocalendar().week,
+    "ISOYEAR": lambda t: t.isocalendar().year,
+    "YEARWEEK": lambda t: 100 * t.isocalendar().year + t.isocalendar().week,
 }
 
 
@@ -85,6 +105,47 @@ def _extract(of: Translator, node: exp.Expr) -> list[Case]:
 
 def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
     return lambda of, node: field(of, node, name, node.this, node)
+
+
+_DAYS = "Monday,Tuesday,Wednesday,Thursday,Friday,Saturday,Sunday"
+_MONTHS = "January,February,March,April,May,June,July,August,September,October,November,December"
+
+
+def _name(part: str, names: str) -> Callable[[Translator, exp.Expr], list[Case]]:
+    """The name of a part of a time, whose numbers begin at 1."""
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        place = _functor("-", _functor(part, values[0].term), number(1))
+        return _functor("split", ast.Constant(names, SYMBOL), ast.Constant(",", SYMBOL), place), SYMBOL
+
+    return lambda of, node: applied(of, node, SqlFunction((_TIMES,), result), [node.this])
+
+
+def seconds(of: Translator, node: exp.Expr, argument: exp.Expr) -> list[Case]:
+    """`epoch(x)`: the seconds since 1970 began, or those of an interval."""
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        (time,) = values
+        if time.type == DURATION:
+            return _functor("to_float", time.term), FLOAT
+        # Of timestamps the microseconds, and of dates the days.
+        count = _functor("itof", _functor("to_number", time.term))
+        by = ("*", 86400.0) if time.type == DATE else ("/", 1e6)
+        return _functor(by[0], count, ast.Constant(by[1], FLOAT)), FLOAT
+
+    return applied(of, node, SqlFunction(((*_TIMES, DURATION),), result), [argument])
+
+
+def _date(of: Translator, node: exp.Expr) -> list[Case]:
+    """`make_date(year, month, day)`."""
+    parts = [node.args.get(name) for name in ("year", "month", "day")]
+    if None in parts:
+        raise of.scope.source.unsupported("`make_date` of fewer than three numbers", node, "write year, month and day")
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("make_date", DATE, *(value.term for value in values)), DATE
+
+    return applied(of, node, SqlFunction(((NUMBER,),) * 3, result), [part for part in parts if part is not None])
 
 
 def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
@@ -167,4 +228,10 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.DateDiff: _difference,
     exp.AddMonths: _add_months,
     exp.LastDay: last_day,
+    exp.Week: _field("WEEK"),
+    exp.WeekOfYear: _field("WEEK"),
+    exp.Dayname: _name("weekday", _DAYS),
+    exp.Monthname: _name("month", _MONTHS),
+    exp.TimeToUnix: lambda of, node: seconds(of, node, node.this),
+    exp.DateFromParts: _date,
 }
