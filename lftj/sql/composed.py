@@ -2,7 +2,7 @@
 
 sign(x)              case when x > 0 then 1 when x < 0 then -1 when x = 0 then 0 end
 concat_ws(s, x, y)   what is behind the first s in concat(s || x, s || y), which leaves null out
-last_day(d)          cast(date_trunc('month', d) + interval 1 month - interval 1 day as date)
+last_day(d)          add_months(cast(date_trunc('year', d) as date) + 30, month(d) - 1)
 """
 
 from __future__ import annotations
@@ -39,12 +39,9 @@ def joined_with(of: Translator, node: exp.Expr) -> list[Case]:
 
 
 def last_day(of: Translator, node: exp.Expr) -> list[Case]:
-    """The last day of the month of a time."""
-    month = in_place_of(node, exp.TimestampTrunc(this=node.this.copy(), unit=exp.var("MONTH")))
-    later = exp.Add(this=month, expression=_interval("MONTH"))
-    day = exp.Sub(this=later, expression=_interval("DAY"))
-    return of.value(standing_for(node, exp.Cast(this=day, to=exp.DataType.build("date"))))
-
-
-def _interval(unit: str) -> exp.Interval:
-    return exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit))
+    """The last day of the month of a time: that which takes the place of January, 31."""
+    year = in_place_of(node, exp.TimestampTrunc(this=node.this.copy(), unit=exp.var("YEAR")))
+    january = exp.Add(this=exp.Cast(this=year, to=exp.DataType.build("date")), expression=exp.Literal.number(30))
+    month = in_place_of(node, exp.Month(this=node.this.copy()))
+    later = exp.Sub(this=month, expression=exp.Literal.number(1))
+    return of.value(standing_for(node, exp.AddMonths(this=january, expression=later)))
