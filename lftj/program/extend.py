@@ -23,7 +23,7 @@ from lftj.language.builder import Program
 from lftj.language.checker import check
 from lftj.language.clause import INTERNAL, CheckedProgram, owner
 from lftj.language.first_rows import check_order, marked
-from lftj.language.names import VIEW
+from lftj.language.names import VIEW, constraint_of
 from lftj.language.parse import parse
 from lftj.language.thresholds import folded
 from lftj.language.visitors import nodes
@@ -136,12 +136,13 @@ def _named(program: ast.Program) -> set[str]:
 
 
 def _of_view(program: ast.Program) -> ast.Program:
-    """The program; the rules of a view of SQL, which stand in no text, are at the view for whom they are told of."""
+    """The program; the rules of a view of SQL, or of a constraint, are at what they are told of as, not in a text."""
     items = program.items
-    view = next((item.name for item in items if isinstance(item, ast.Declaration) and VIEW in item.qualifiers), None)
+    view = next((item for item in items if isinstance(item, ast.Declaration) and VIEW in item.qualifiers), None)
     if view is None:
         return program
-    place = Span(f"view `{view.lstrip(INTERNAL)}`")
+    name, constraint = view.name.lstrip(INTERNAL), constraint_of(view)
+    place = Span(f"table `{name.rpartition('.')[0]}`: {constraint}" if constraint else f"view `{name}`")
     return replace(
         program,
         items=tuple(

@@ -280,8 +280,9 @@ def test_a_table_explains_its_constraints() -> None:
 def test_a_check_without_a_value_is_an_error() -> None:
     db = lftj.Database()
     db.sql("create table t (a int, check (10 / a > 1)); insert into t values (3), (null)")
-    with pytest.raises(EvaluationError, match="division by zero"):
+    with pytest.raises(EvaluationError, match="division by zero") as caught:
         db.sql("insert into t values (0)")
+    assert caught.value.where.startswith("table `t`: `check (10 / a > 1)`")
     assert len(db["t"]) == 2
 
 
