@@ -1,6 +1,7 @@
 """Types of values: what a cast gives, in which type two values meet, and how they are compared.
 
     bigint with decimal(p, s)    as decimals of s digits behind the point: `x * 1.00d`, which kernels compute
+    ubigint with decimal(p, s)   as decimals, too
     decimals of two scales       as decimals of the larger scale
     any of these with double     as doubles
     date with timestamp          as timestamps
@@ -294,7 +295,7 @@ def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source
         return ZONED
     if families == {DATE, TIMESTAMP}:
         return next(type for type in types if family_of(type) == TIMESTAMP)
-    if families == {DECIMAL} or families == {DECIMAL, NUMBER}:
+    if DECIMAL in families and families <= {DECIMAL, NUMBER, UNSIGNED}:
         if len(types) == 1 and not any(_is_text(term) for term, _ in values):
             return next(iter(types))
         # a text may write more digits than a column has

@@ -26,6 +26,8 @@ insert into span values
     (3, interval '-4' day);
 create table big (k int primary key, u ubigint not null);
 insert into big values (1, 1844674407370955161), (2, 2);
+create table price (u ubigint, c decimal(9, 2));
+insert into price values (7, 7), (2, 1.50), (null, 3.25), (2, null);
 """
 QUERIES = [
     # a type in front of a text binds closer than `::`
@@ -44,6 +46,12 @@ QUERIES = [
     "select avg(iv) as m from span where iv > interval '0' day",
     "select avg(case when a = 1 then interval '1' day else interval '2' day end) as m from t",
     "select avg(case when k = 1 then u else 3::ubigint end) as m from big",
+    # unsigned numbers meet decimals
+    "select u from price union all select c from price",
+    "select u from price except select c from price",
+    "select u from price union select 1.5",
+    "select coalesce(u, c) as x, u = c as y, greatest(u, c) as z, u in (c, 2.5) as w from price",
+    "select a.u, b.c from price a join price b on a.u >= b.c",
     # null without a type meets values of any
     "select b from t where b not in (select null from t)",
     "select b from t where b in (select null from t) or a < any (select null from t)",
