@@ -21,6 +21,8 @@ from lftj.sql.whole_numbers import number
 from lftj.values.type_table import family_of
 
 _TIMES = (DATE, TIMESTAMP)
+_OF_CLOCKS = ("HOUR", "MINUTE", "SECOND")
+_LENGTHS = {name: ast.Constant(dt.timedelta(**{f"{name.lower()}s": 1}), DURATION) for name in ("WEEK", *_OF_CLOCKS)}
 
 
 def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: exp.Expr) -> list[Case]:
@@ -57,8 +59,7 @@ def _functor(name: str, *args: ast.Term) -> ast.Term:
 
 def _thursday(date: ast.Term) -> ast.Term:
     """The Thursday of a week, which is in the year that counts the week."""
-    monday = _functor("bucket", date, ast.Constant(dt.timedelta(weeks=1), DURATION))
-    return _functor("+", monday, ast.Constant(dt.timedelta(days=3), DURATION))
+    return _functor("+", _functor("bucket", date, _LENGTHS["WEEK"]), ast.Constant(dt.timedelta(days=3), DURATION))
 
 
 def _day_of_year(date: ast.Term) -> ast.Term:
@@ -151,13 +152,11 @@ def _date(of: Translator, node: exp.Expr) -> list[Case]:
 def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
     """`date_trunc('month', time)`: a timestamp, as in DuckDB, of UTC where the time is so."""
     unit = node.args["unit"].name.upper()
-    lengths = {"HOUR": dt.timedelta(hours=1), "MINUTE": dt.timedelta(minutes=1), "SECOND": dt.timedelta(seconds=1)}
 
     def start(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         (time,) = values
-        if unit in lengths:
-            instant = of.cast(time, TIMESTAMP, node)
-            return begun(of, time, _functor("bucket", instant, ast.Constant(lengths[unit], DURATION)))
+        if unit in _OF_CLOCKS:
+            return begun(of, time, _functor("bucket", of.cast(time, TIMESTAMP, node), _LENGTHS[unit]))
         day = time.term if time.type == DATE else _functor("date_of", time.term)
         if unit in ("YEAR", "MONTH"):
             day = _functor(f"{unit.lower()}_start", time.term)
@@ -165,7 +164,7 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
             before = _functor("*", _functor("-", _FIELDS["QUARTER"](time.term), number(1)), number(3))
             day = _functor("add_months", _functor("year_start", time.term), before)
         elif unit == "WEEK":
-            day = _functor("bucket", day, ast.Constant(dt.timedelta(weeks=1), DURATION))
+            day = _functor("bucket", day, _LENGTHS["WEEK"])
         elif unit != "DAY":
             units = "year, quarter, month, week, day, hour, minute or second"
             raise of.scope.source.unsupported(f"`date_trunc` to the {unit.lower()}", node, f"use {units}")
@@ -180,27 +179,31 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
 
 
 def _difference(of: Translator, node: exp.Expr) -> list[Case]:
-    """`date_diff('day', from, to)`: how many units begin between two times."""
+    """`date_diff('day', from, to)`: how many units begin between two times; of weeks seven days each."""
     unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
 
-    def count(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
-        ends = []
-        for time in values:
-            if unit == "DAY":
-                ends.append(_functor("to_number", of.cast(time, DATE, node)))
-            elif unit in ("MONTH", "YEAR"):
-                year = _functor("year", time.term)
-                months = _functor("+", _functor("*", year, number(12)), _functor("month", time.term))
-                ends.append(year if unit == "YEAR" else months)
-            else:
-                raise of.scope.source.unsupported(
-                    f"`date_diff` in units of {unit.lower()}", node, "use day, month or year"
-                )
-        return _functor("-", ends[0], ends[1]), NUMBER
+    def place(time: Known) -> ast.Term:
+        """The number of the unit that a time is in, for weeks that of the day, or the time at which the unit begins."""
+        if unit in _OF_CLOCKS:
+            return _functor("to_number", _functor("bucket", of.cast(time, TIMESTAMP, node), _LENGTHS[unit]))
+        if unit in ("DAY", "WEEK"):
+            return _functor("to_number", of.cast(time, DATE, node))
+        year = _functor("year", time.term)
+        if unit == "YEAR":
+            return year
+        count, within = (4, _FIELDS["QUARTER"](time.term)) if unit == "QUARTER" else (12, _functor("month", time.term))
+        return _functor("+", _functor("*", year, number(count)), within)
 
-    return applied(
-        of, node, SqlFunction((_TIMES, _TIMES), count, repeats=unit == "MONTH"), [node.this, node.expression]
-    )
+    def count(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        difference = _functor("-", *map(place, values))
+        length = _LENGTHS[unit].value // dt.timedelta(microseconds=1) if unit in _OF_CLOCKS else 7
+        return (_functor("/", difference, number(length)) if unit in _LENGTHS else difference), NUMBER
+
+    if unit not in (*_LENGTHS, "DAY", "MONTH", "QUARTER", "YEAR"):
+        units = "year, quarter, month, week, day, hour, minute or second"
+        raise of.scope.source.unsupported(f"`date_diff` in units of {unit.lower()}", node, f"use {units}")
+    repeats = unit in ("MONTH", "QUARTER")
+    return applied(of, node, SqlFunction((_TIMES, _TIMES), count, repeats=repeats), [node.this, node.expression])
 
 
 def _add_months(of: Translator, node: exp.Expr) -> list[Case]:

@@ -78,6 +78,8 @@ dayname(date '2024-01-05'); epoch(t); epoch(p); extract(epoch from u); epoch(p +
 epoch(interval '36' hour); epoch(p - interval '40' year); log2(abs(f)); log2(j + 8); log2(abs(d) + 1); log(2, e + 1)
 cbrt(f); cbrt(d); cbrt(j); chr((j + 70)::int); chr(228); ascii(s); ascii(w); unicode(s); ord(s); translate(s, 'äa', 'o')
 translate(w, 'eea', 'xyz'); translate(w, s, 'xy'); translate(s, null, 'x'); translate(w, '', 'x'); translate(w, 'e', '')
+date_diff('quarter', t, u); date_diff('week', u, t); date_diff('week', p, u); date_diff('hour', p, u)
+date_diff('minute', p, p + interval '90' second); date_diff('second', u, p); datediff('hour', date '1995-01-01', p)
 make_date(2024, abs(j), 28); make_date(j + 2000, 2, 1); make_date(i, 1, 1) is null; make_date(2024, 2, 29)
 try_cast(w as int); try_cast(s as date); try_cast(w as double) + 1; try_cast(w || '.5' as decimal(9,1))
 try_cast(w || '.5' as decimal(2,1)); try_cast(i::text as tinyint); try_cast('2024-02-30' as date)
@@ -207,6 +209,7 @@ REFUSED = [
     ("t + interval '1' fortnight", "`fortnight` is no unit of time", "'1'", "one of these units"),
     ("interval '3' month", "an interval of months as a value", "'3'", "add it to a date"),
     ("extract(era from t)", "the field `era`", "era", "use one of `year`"),
+    ("date_diff('century', t, u)", "`date_diff` in units of century", "date_diff('century', t, u", "hour, minute"),
     ("yearweek(t, u)", "`yearweek` with 2 arguments", "yearweek(t, u", "leave the others out"),
     ("isoyear()", "`isoyear` without an argument", "isoyear", "write the arguments that it takes"),
     ("make_date(j)", "`make_date` of fewer than three numbers", "make_date(j", "write year, month and day"),
