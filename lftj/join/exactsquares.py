@@ -6,7 +6,7 @@ those of exactsum.py; those of the sum of squares, whose unit is the square, com
     integers      segments 0 and 1 of the sum, 2 to 5 of the squares
     floats        segments 0 to 65 of the sum, 66 to 197 of the squares
 
-A square adds pieces below 2**32 to at most five segments, as often as its weight says: nothing can overflow below 2**31
+A square adds pieces up to 2**32 to at most five segments, as often as its weight says: nothing can overflow below 2**31
 values per group, and what is taken away leaves nothing behind. From the sums S and Q of n values,
 n * Q - S * S is an integer, so that nothing cancels out that is not equal.
 
@@ -56,7 +56,7 @@ def segments_in_all(storage: str) -> int:
 
 @inlined
 def _product(a, b):
-    """(the low, the high 32 bits) of the product of two integers below 2**32, none of whose steps leaves 63 bits."""
+    """(the low, the high 32 bits) of the product of two integers up to 2**32, none of whose steps leaves 63 bits."""
     high = a * (b >> HALF)
     low = a * (b & HALF_LOW) + ((high & HALF_LOW) << HALF)
     return low & LOW, (high >> HALF) + (low >> BITS)
@@ -95,8 +95,6 @@ def _add_integer(code, kind, weight, cells):
         high += TOP
     if negative:
         low += 1
-        if low > LOW:
-            high, low = high + 1, low - LOW - 1
     signed = -weight if negative else weight
     cells[0, 0] += signed * low
     cells[0, 1] += signed * high

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 from lftj.errors import Error, EvaluationError, KeyConflictError
 from lftj.evaluate.key_conflicts import shown_row
 from lftj.evaluate.undefined_terms import code_of_null
+from lftj.language.aggregate_specs import squares
 from lftj.language.clause import Apply, Clause
+from lftj.language.types import FLOAT, NUMBER, UNSIGNED
 from lftj.streams.integral import Integral, Order, ascending
 from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
@@ -126,15 +128,16 @@ class UndefinedGroup(WithoutValue):
         """The aggregate, and the group."""
         aggregate, args = self.clause.aggregate, self.clause.head_args
         assert aggregate is not None
-        operand = args[-1].type
+        operand, why, remedy = args[aggregate.groups].type, "adds inf and -inf", "exclude such values in the body"
+        if squares(aggregate.op):
+            operand, why = FLOAT, "one of its values is inf or -inf"
+        elif operand in (NUMBER, UNSIGNED):
+            remedy = "sum floats (`itof`, `utof`)"
         return EvaluationError(
             f"the {aggregate.op} of a group has no value",
             where=self.where(args if self.own else (), row),
-            why=f"it is out of the range of {operand}, or adds inf and -inf, and a rule asks for it; "
-            "the step was not made",
-            remedy="sum floats (`itof`, `utof`)"
-            if operand in ("number", "unsigned")
-            else "exclude such values in the body",
+            why=f"it is out of the range of {operand}, or {why}, and a rule asks for it; the step was not made",
+            remedy=remedy,
         )
 
 

@@ -6,6 +6,7 @@ that is reported twice, a count by which a value weighs that is left out.
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given
 
 import lftj
 from lftj import streams
+from lftj.errors import EvaluationError
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 
@@ -56,6 +58,17 @@ def test_circuits_agree(rng: Random) -> None:
             change = made[name]
             kept[name] = kept[name] - {tuple(row) for row in change.erased} | {tuple(row) for row in change.inserted}
         assert kept == {name: set(db[name]) for name in HEADS}
+
+
+def test_a_circuit_refuses_a_variance_of_inf_where_two_values_ask_for_it() -> None:
+    circuit = streams.from_rules(".decl r(v:float) w(x) :- x = var_samp v : { r(v) }. n(x) :- x = count : { r(_) }.")
+    given = [streams.zset([(value,)], columns={"v": float}) for value in (math.inf, 1.0)]
+    assert list(circuit.step({"r": given[0]})["w"].inserted) == []
+    with pytest.raises(EvaluationError, match="the var_samp of a group has no value") as refused:
+        circuit.step({"r": given[1]})
+    assert refused.value.why.startswith("it is out of the range of float, or one of its values is inf or -inf")
+    assert list(circuit.step({"r": -given[0]})["n"].inserted) == [(0,)]
+    assert list(circuit.step({"r": given[1]})["w"].inserted) == []
 
 
 @pytest.mark.jit_only

@@ -69,6 +69,27 @@ def test_histories(rng: Random, kind: str, strategy: str | None) -> None:
         assert set(tx.delta["a"].erased) == was - set(db["a"])
 
 
+@examples(40, 4)
+@given(rng=seeds, kind=st.sampled_from(("number", "unsigned", "float", "decimal(18,4)")))
+def test_values_that_lie_close_together_far_from_zero(rng: Random, kind: str) -> None:
+    """What is left of the sums is far less than these: by two floats for each, or by integers where they cancel out."""
+    far = rng.choice((10**3, 10**6, 10**9, 10**13))
+    db = lftj.Database._sized("", page_rows=4, directory_rows=2)
+    db.rules(f".decl r(i:number, v:{kind})" + "".join(f" {op}(x) :- x = {op} v : {{ r(_, v) }}." for op in OPS))
+    facts: dict[int, Any] = {}
+    for _ in range(6 if JIT else 3):
+        with db.transaction() as tx:
+            for i in rng.sample(range(60), 12):
+                step = rng.choice((0, 1, 2, rng.randrange(1000)))
+                value = far + step if kind in ("number", "unsigned") else far + step / 1024
+                value = Decimal(f"{value:.4f}") if kind.startswith("decimal") else value
+                tx.erase("r", [(i, facts.pop(i))] if i in facts else [])
+                facts[i] = value
+                tx.insert("r", [(i, value)])
+        for op in OPS:
+            assert list(db[op]) == [(variance(op, [*facts.values()]),)]
+
+
 @examples(60, 6)
 @given(rng=seeds)
 def test_a_binding_counts_as_often_as_it_says(rng: Random) -> None:
