@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import BuilderError, EvaluationError
+from tests.aggregates.join_history import Rows, change
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.plain.aggregates import quantile
@@ -123,22 +124,12 @@ def test_a_binding_counts_as_often_as_it_says(rng: Random) -> None:
     same[h] = quantile_disc(0.5) h : { s(_, h) }.
     """
     db = lftj.Database(text)
-    r: set[Row] = set()
-    s: set[Row] = set()
+    r: Rows = set()
+    s: Rows = set()
     for _ in range(5 if JIT else 2):
-        with db.transaction() as tx:
-            for name, facts, width in (("r", r, 3), ("s", s, 2)):
-                for _ in range(rng.choice((1, 4, 9))):
-                    row = (rng.randrange(3), rng.randrange(-3, 4), rng.randrange(-1, 4))[:width]
-                    (tx.erase if row in facts else tx.insert)(name, [row])
-                    facts ^= {row}
-        squares: dict[int, list[int]] = {}
-        plain: dict[int, list[int]] = {}
-        for g, v, n in r:
-            for other, h in s:
-                if g == other:
-                    squares.setdefault(h, []).extend([v * v] * n)
-                    plain.setdefault(h, []).extend([v] * (n + 1))
+        joined = change(db, rng, r, s)
+        squares = {h: [v * v for v, n in own for _ in range(n)] for h, own in joined.items()}
+        plain = {h: [v for v, n in own for _ in range(n + 1)] for h, own in joined.items()}
         assert dict(db["d"]) == {h: quantile("quantile_disc(0.5)", sorted(own)) for h, own in squares.items() if own}
         assert dict(db["c"]) == {h: quantile("quantile_cont(0.3)", sorted(own)) for h, own in plain.items() if own}
         assert dict(db["same"]) == {h: h for _, h in s}

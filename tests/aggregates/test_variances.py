@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError
+from tests.aggregates.join_history import Rows, change
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.plain.aggregates import variance
@@ -100,20 +101,12 @@ def test_a_binding_counts_as_often_as_it_says(rng: Random) -> None:
     c[h] = var_samp counted(v * v, n) : { r(g, v, n), s(g, h) }.
     d[h] = stddev_pop v : { r(g, v, _), s(g, h) }.
     """)
-    r: set[Row] = set()
-    s: set[Row] = set()
+    r: Rows = set()
+    s: Rows = set()
     for _ in range(5 if JIT else 2):
-        with db.transaction() as tx:
-            for name, facts, width in (("r", r, 3), ("s", s, 2)):
-                for _ in range(rng.choice((1, 4, 9))):
-                    row = (rng.randrange(3), rng.randrange(-3, 4), rng.randrange(-1, 4))[:width]
-                    (tx.erase if row in facts else tx.insert)(name, [row])
-                    facts ^= {row}
-        counted: dict[int, list[int]] = {}
-        plain: dict[int, list[int]] = {}
-        for _, h, v, n in ((g, h, v, n) for g, v, n in r for other, h in s if g == other):
-            counted.setdefault(h, []).extend([v * v] * n)
-            plain.setdefault(h, []).append(v)
+        joined = change(db, rng, r, s)
+        counted = {h: [v * v for v, n in own for _ in range(n)] for h, own in joined.items()}
+        plain = {h: [v for v, _ in own] for h, own in joined.items()}
         assert dict(db["c"]) == {h: variance("var_samp", own) for h, own in counted.items() if len(own) > 1}
         assert dict(db["d"]) == {h: variance("stddev_pop", own) for h, own in plain.items()}
 
