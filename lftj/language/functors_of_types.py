@@ -307,6 +307,16 @@ def of_texts() -> list[Signature]:
             text=text_functors.replaced,
         ),
         Signature(
+            "first_match",
+            (SYMBOL, SYMBOL, NUMBER),
+            SYMBOL,
+            "A group, from 1 to 9, of the first match of a pattern in the text; of 0 the match; empty where there is "
+            "none. An error of a pattern, or a group, that is none.",
+            'first_match("a1b22", "[a-z]([0-9]+)", 1) = "1"',
+            text=text_functors.first_match,
+            partial=frozenset({SYMBOL}),
+        ),
+        Signature(
             "replace_match",
             (SYMBOL, SYMBOL, SYMBOL, NUMBER),
             SYMBOL,

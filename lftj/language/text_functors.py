@@ -287,6 +287,10 @@ def local(instant: datetime.datetime) -> datetime.datetime:
     return instant.replace(tzinfo=None)
 
 
+# The groups of a pattern that have a number, as in RE2.
+MOST_GROUPS = 9
+
+
 @lru_cache(maxsize=256)
 def pattern_of(text: str) -> re.Pattern[str]:
     """A pattern, ready to match.
@@ -337,6 +341,15 @@ def replaced_matches(text: str, pattern: str, replacement: str, count: int) -> s
         at = last = match.end()
         count -= 1
     return "".join(found) + text[at:]
+
+
+def first_match(text: str, pattern: str, group: int) -> str:
+    """A group of the first match of a pattern, of 0 the match; "" where there is none."""
+    if not 0 <= group <= MOST_GROUPS:
+        raise ValueError(f"{group} is no group from 0 to {MOST_GROUPS}")
+    found = pattern_of(pattern)
+    match = found.search(text) if group <= found.groups else None
+    return (match[group] or "") if match else ""
 
 
 @lru_cache(maxsize=64)

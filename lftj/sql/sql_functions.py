@@ -312,6 +312,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Pad: _pad,
     exp.StrPosition: _position,
     exp.Replace: _replace,
+    exp.RegexpExtract: patterns.extracted,
     exp.RegexpReplace: patterns.replaced,
     exp.Translate: lambda of, node: applied(
         of, node, _of_text("translate"), [node.this, node.args["from_"], node.args["to"]]

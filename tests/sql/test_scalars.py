@@ -91,6 +91,8 @@ try_cast(f * 1e290 as decimal(9,2)); try_cast(b::text as boolean); try_cast(b as
 try_cast(b as decimal(2,1)); try_cast(f as boolean); try_cast(b as tinyint); try_cast(s as text)
 try_cast(null as int); try_cast(99.995 as decimal(4,2)); try_cast(-1 as ubigint); try_cast(300 as utinyint)
 try_cast('300' as utinyint); try_cast(1e300 as int); try_cast(t as timestamp); try_cast(p as date)
+regexp_extract(w, '[aeiou].'); regexp_extract(w, '(.)([aeiou])', 2); regexp_extract(s, '(b)|(c)', 2)
+regexp_extract(s, 'b', 3); regexp_extract(s, w); regexp_extract(s, null); regexp_extract(w, '(?i)P', 0)
 regexp_replace(w, '[aeiou]', '-'); regexp_replace(w, '[aeiou]', '<\\0>', 'g')
 regexp_replace(s, '(b)|(c)', '[\\1]', 'g')
 regexp_replace(w, 'e*', '-', 'g'); regexp_replace(w, 'e*?', '-', 'g'); regexp_replace(w, '(e)(.)', '\\2\\1', 'g')
@@ -188,6 +190,11 @@ REFUSED = [
     ),
     ("d & 1", "`d` is decimal(9,2), and `&` takes bigint", "d", "cast it, as in `cast(d as bigint)`"),
     ("regexp_matches(s, '[')", "a pattern that is none", "'['", "take `like`"),
+    ("regexp_extract(s, '[')", "a pattern that is none", "'['", "take `like`"),
+    ("regexp_extract(s, 'a', 10)", "`10` as a group of a pattern", "10", "write such a number"),
+    ("regexp_extract(s, 'a', i)", "a group of `regexp_extract` that is no constant", "i", "write the number"),
+    ("regexp_extract(s, 'a', 0, 'i')", "options of a pattern", "'i'", "'(?i)abc'"),
+    ("regexp_extract(s, '(a)', ['x'])", "`regexp_extract` with a list of names", "'x'", "for each group"),
     ("regexp_replace(s, '[', '')", "a pattern that is none", "'['", "take `like`"),
     ("regexp_replace(s, 'a', '\\1')", "a replacement that is none", "'\\1'", "for groups of the pattern"),
     ("regexp_replace(s, 'a', '\\')", "a replacement that is none", "'\\'", "for a backslash"),
