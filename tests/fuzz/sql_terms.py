@@ -203,6 +203,11 @@ def folded(op: str, kind: str) -> Sql:
         return Sql("rounded(sum(v::HUGEINT), count(*)::HUGEINT)", "float")
     if op == "mean" and kind == "float":
         return Sql(_near(f"rounded(sum(scaled(v)), count(*) * {2**60}::HUGEINT)"), "float")
+    if op == "var_pop" and kind in ("number", "unsigned"):
+        far = f"abs(v::HUGEINT) > {2**40}"
+        n, value = "count(*)::HUGEINT", f"(CASE WHEN {far} THEN 0 ELSE v END)::HUGEINT"
+        text = f"rounded({n} * sum({value} * {value}) - sum({value}) * sum({value}), {n} * {n})"
+        return Sql(f"near(bool_or({far}), {text})", "float")
     word, _, part = op.removesuffix(")").partition("(")
     if word == "quantile_disc":
         return Sql(f"quantile_disc(v, {part})", kind)
