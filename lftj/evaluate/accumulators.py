@@ -168,7 +168,7 @@ class Sums(NamedTuple):
 def multiplied(folding: Folding, rows: Ints) -> Ints:
     """How many bindings each of `rows` int64[width + k, m] stands for: the product of its k multiplicities.
 
-    `EvaluationError` if there are more than can be counted.
+    `EvaluationError` if there are more than can be counted, or if one is `MOST` bindings of a variance.
     """
     weights, width = np.ones(rows.shape[1], np.int64), folding.width
     for multiplicity in rows[width:]:
@@ -177,7 +177,22 @@ def multiplied(folding: Folding, rows: Ints) -> Ints:
         about = np.prod(rows[width:].astype(np.float64), axis=0).sum()
         if about > COUNTABLE:
             raise too_many(about)
+    if folding.squares:
+        check_times(folding.op, weights)
     return weights
+
+
+def check_times(op: str, weights: Ints) -> None:
+    """`EvaluationError` if a value counts so often, by weights int64[m], that its group has no variance.
+
+    What is written behind a value may be any number, so that counts could leave their words, and come back.
+    """
+    if len(weights) and (times := max(int(weights.max()), -int(weights.min()))) >= MOST:
+        raise EvaluationError(
+            f"a value counts {times:,} times in `{op}`",
+            why="a group of 2^31 bindings and more has no value; nothing was changed",
+            remedy="exclude such a count in the body, or divide all of them by a common factor",
+        )
 
 
 def too_many(about: float) -> EvaluationError:

@@ -21,7 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.accumulators import COUNT, HIGH, MOST, Accumulators, Folding, Results, Sums, carried, sums_of
+from lftj.evaluate.accumulators import (
+    COUNT,
+    HIGH,
+    MOST,
+    Accumulators,
+    Folding,
+    Results,
+    Sums,
+    carried,
+    check_times,
+    sums_of,
+)
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.streams.integral import Integral, ascending
 from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, TickByTick, Value, zset_of
@@ -265,7 +276,7 @@ class TotalsChange(Operator):
             return _counts(groups, weights, starts), 0
         rows = np.vstack([groups, delta.rows[total.column]])
         if place.folding.squares:  # exact as they are, for all groups of so few bindings that they have a value
-            check_sums(weights, starts)
+            check_times(total.op, weights)
         elif magnitude(weights) >= WIDE:
             return wide_sums(place.folding, rows, weights)
         return sums_of(place.folding, rows, weights), 0

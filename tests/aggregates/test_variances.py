@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
+from lftj import streams
 from lftj.errors import EvaluationError
 from tests.aggregates.join_history import Rows, change
 from tests.conftest import JIT, examples
@@ -109,6 +110,33 @@ def test_a_binding_counts_as_often_as_it_says(rng: Random) -> None:
         plain = {h: [v for v, _ in own] for h, own in joined.items()}
         assert dict(db["c"]) == {h: variance("var_samp", own) for h, own in counted.items() if len(own) > 1}
         assert dict(db["d"]) == {h: variance("stddev_pop", own) for h, own in plain.items()}
+
+
+@pytest.mark.parametrize("before", [[], [(5, 10, 1), (6, 20, 1)]])
+def test_counts_that_would_leave_their_words_are_refused(before: list[Row]) -> None:
+    """Four values that counted 2^62 times each were none, and the variance of the others was below 0."""
+    text = ".decl r(i:number, v:number, n:number) m(x) :- x = var_pop counted(v, n) : { r(_, v, n) }."
+    db, circuit = lftj.Database(text), streams.from_rules(text)
+    db.load("r", before)
+    was = list(db["m"])
+    some, columns = [(i, i, 2**62) for i in range(4)], {"i": int, "v": int, "n": int}
+    what = "a value counts 4,611,686,018,427,387,904 times in `var_pop`"
+    with pytest.raises(EvaluationError, match=what), db.transaction() as tx:
+        tx.insert("r", some)
+    assert list(db["m"]) == was == [(25.0,)] * (len(before) > 0)
+    with pytest.raises(EvaluationError, match=what):
+        circuit.step({"r": streams.zset(some, columns=columns)})
+    fresh = lftj.Database(text)
+    fresh.load("r", some)
+    with pytest.raises(EvaluationError, match=what):
+        list(fresh["m"])
+    with db.transaction() as tx:  # the most that one counts; together they are too many
+        tx.insert("r", [(7, 1, 2**31 - 2)])
+        tx.erase("r", before)
+    assert list(db["m"]) == [(0.0,)]
+    with pytest.raises(EvaluationError, match="2\\^31 bindings"), db.transaction() as tx:
+        tx.insert("r", [(8, 1, 2), (9, 2, 2**31 - 1)])
+    assert list(db["m"]) == [(0.0,)]
 
 
 @pytest.mark.parametrize(
