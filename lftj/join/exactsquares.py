@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.exactsum import BITS, FRACTION, LOW, SEGMENTS, add_float, read_segments
+from lftj.join.exactsum import BITS, LOW, SEGMENTS, add_float, parts_of, read_segments, write_pieces
 from lftj.join.two_floats import add, divide, is_sure, multiply, product_of, square_root
 from scantree._jit import inlined, kernel
 from scantree.cursor import end_pos
@@ -122,20 +122,12 @@ def sum_squares(codes, kind, weights, starts, cells, table, rows, sums):
             if s < 0:
                 continue
             least, greatest = min(least, s), max(greatest, s + 2)
-            bits = codes[i] if codes[i] >= 0 else ~codes[i]
-            exponent, mantissa = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
-            if exponent > 0:
-                mantissa |= 1 << FRACTION
-                exponent -= 1
+            exponent, mantissa = parts_of(codes[i])
             s = SEGMENTS + ((2 * exponent) >> 5)
             _add_square(mantissa >> BITS, mantissa & LOW, (2 * exponent) & 31, weights[i], cells, s)
             lowest, highest = min(lowest, s), max(highest, s + 4)
-        for first, last in ((least, greatest), (lowest, highest)):
-            for s in range(first, last + 1):
-                if cells[0, s] != 0:
-                    rows[0, written], rows[1, written], sums[written] = g, s, cells[0, s]
-                    cells[0, s] = 0
-                    written += 1
+        written = write_pieces(cells, least, greatest, g, rows, sums, written)
+        written = write_pieces(cells, lowest, highest, g, rows, sums, written)
     return written
 
 

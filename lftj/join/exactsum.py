@@ -44,16 +44,23 @@ NO_SUM = INFINITE + 1  # the code of no float
 
 
 @inlined
-def _add_pieces(code, weight, cells, g):
-    """Add a finite float, as often as `weight` says, to row g of `cells` int64[groups, SEGMENTS].
-
-    Returns the first of its three segments.
-    """
+def parts_of(code):
+    """(the exponent, from 0 on, the mantissa) of a finite float by its code, without its sign."""
     bits = code if code >= 0 else ~code
     exponent, mantissa = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
     if exponent > 0:
         mantissa |= 1 << FRACTION
         exponent -= 1
+    return exponent, mantissa
+
+
+@inlined
+def _add_pieces(code, weight, cells, g):
+    """Add a finite float, as often as `weight` says, to row g of `cells` int64[groups, SEGMENTS].
+
+    Returns the first of its three segments.
+    """
+    exponent, mantissa = parts_of(code)
     signed = weight if code >= 0 else -weight
     s, shift = exponent >> 5, exponent & 31
     low = (mantissa & LOW) << shift
@@ -81,6 +88,20 @@ def add_float(code, weight, table, cells, g, row):
     return _add_pieces(code, weight, cells, row)
 
 
+@inlined
+def write_pieces(cells, first, last, g, rows, sums, written):
+    """Write the segments of row 0 of `cells` from `first` to `last` that are not zero, of group g, and clear them.
+
+    To `rows` int64[2, n] and `sums` int64[n], behind the first `written`; how many are written then.
+    """
+    for s in range(first, last + 1):
+        if cells[0, s] != 0:
+            rows[0, written], rows[1, written], sums[written] = g, s, cells[0, s]
+            cells[0, s] = 0
+            written += 1
+    return written
+
+
 @kernel
 def sum_segments(codes, weights, starts, cells, table, rows, sums):
     """Sum the pieces of the floats of each group, each as often as its weight says.
@@ -97,11 +118,7 @@ def sum_segments(codes, weights, starts, cells, table, rows, sums):
             s = add_float(codes[i], weights[i], table, cells, g, 0)
             if s >= 0:
                 least, greatest = min(least, s), max(greatest, s + 2)
-        for s in range(least, greatest + 1):
-            if cells[0, s] != 0:
-                rows[0, written], rows[1, written], sums[written] = g, s, cells[0, s]
-                cells[0, s] = 0
-                written += 1
+        written = write_pieces(cells, least, greatest, g, rows, sums, written)
     return written
 
 
