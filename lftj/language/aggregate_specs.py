@@ -56,7 +56,7 @@ class AggregateSpec:
     keeps: frozenset[str] = frozenset()
 
     @property
-    def counts(self) -> bool:
+    def takes_counted(self) -> bool:
         """Whether a binding may count several times: `counted(v, n)` for the operand."""
         return self.by_counts or self.squares
 

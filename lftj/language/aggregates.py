@@ -51,7 +51,7 @@ from lftj.language.aggregate_specs import AGGREGATES, word_of
 from lftj.language.counted_atoms import counted_atoms, makes_texts
 from lftj.language.functors import OR_NULL
 from lftj.language.internal_relations import ALL, COUNTS, GROUPS, MET, WITH_ZERO, Fold, InternalRule, Renaming
-from lftj.language.names import is_counted
+from lftj.language.names import has_counts, is_counted
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.text_selections import TextSelection, text_selections
@@ -224,8 +224,7 @@ class AggregateRelations:
         whole, name, supplied = self.whole, self.whole.name(), list[bool]()
         self._enter(name, aggregate, variables, functional=True)
         supply = whole.supply(name, scope.placed(variables), supplied)
-        spec, operand = AGGREGATES[aggregate.op], aggregate.operand
-        if spec.by_counts or (spec.counts and isinstance(operand, ast.Functor) and is_counted(operand)):
+        if AGGREGATES[aggregate.op].by_counts or has_counts(aggregate):
             self._of_counts(aggregate, name, variables, scope, supply)
         else:
             self._derive(aggregate, aggregate.op, name, variables, (), scope, supply)
@@ -239,7 +238,7 @@ class AggregateRelations:
         assert aggregate.operand is not None
         value, number = aggregate.operand, None
         body = list(aggregate.body)
-        if isinstance(value, ast.Functor) and is_counted(value):
+        if is_counted(value):
             value, number = value.args
             body.append(ast.Comparison(">", number, ast.Constant(0, NUMBER, span), span))
         counting = replace(aggregate, operand=number, body=tuple(body))

@@ -349,7 +349,7 @@ UNSUPPORTED_FUNCTORS = {
 # (An atom and a call in a term stand in different places, so that a relation may have the name of a younger functor, or
 # of a younger aggregate, which an operand stands behind.)
 OF_TYPES = frozenset(row.name for row in functors_of_types.table()) | {"coalesce", *CHECKED}
-_FOLDING = (name for name, spec in AGGREGATES.items() if not spec.counts)
+_FOLDING = (name for name, spec in AGGREGATES.items() if not spec.takes_counted)
 RESERVED = frozenset(name for name in FUNCTORS if name.isidentifier() and name not in ("neg", *OF_TYPES)) | frozenset(
     {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *_FOLDING, "nil", "true", "false", "null", "_"}
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from lftj.errors import Span
 from lftj.language import ast
@@ -359,7 +360,7 @@ def check_uses(rule: ast.Rule, names: Names, findings: Findings) -> None:
             _check_keyed(atom, names, findings)
         else:
             _check_atom(atom, names, findings)
-    weights = {id(term.operand) for term in terms_of(rule) if isinstance(term, ast.Aggregate) and _counts(term)}
+    weights = {id(term.operand) for term in terms_of(rule) if isinstance(term, ast.Aggregate) and has_counts(term)}
     for term in terms_of(rule):
         if isinstance(term, ast.Functor) and id(term) not in weights:
             _check_functor(term, names, findings)
@@ -462,15 +463,14 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
         )
 
 
-def _counts(aggregate: ast.Aggregate) -> bool:
+def has_counts(aggregate: ast.Aggregate) -> bool:
     """Whether the operand is a value with how often it counts."""
-    operand = aggregate.operand
-    return AGGREGATES[aggregate.op].counts and isinstance(operand, ast.Functor) and is_counted(operand)
+    return AGGREGATES[aggregate.op].takes_counted and is_counted(aggregate.operand)
 
 
-def is_counted(term: ast.Functor) -> bool:
+def is_counted(term: ast.Term | None) -> TypeGuard[ast.Functor]:
     """Whether a term is `counted(v, n)`."""
-    return term.name == COUNTED and len(term.args) == 2
+    return isinstance(term, ast.Functor) and term.name == COUNTED and len(term.args) == 2
 
 
 def _called_aggregate(op: str, args: list[str], span: Span, findings: Findings) -> None:

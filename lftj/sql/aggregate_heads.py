@@ -397,7 +397,7 @@ class AggregateHeads:
                 written.separator,
                 distinct=written.distinct,
             )
-        elif AGGREGATES[written.op].counts:
+        elif AGGREGATES[written.op].takes_counted:
             name = self._of_counted(written.op, written.type, parts)
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]

@@ -42,7 +42,7 @@ PROGRAM = """
 def test_every_aggregate_has_its_kernel() -> None:
     assert {op for op, spec in AGGREGATES.items() if spec.by_rows} == set(ROW_FOLDS)
     assert {op for op, spec in AGGREGATES.items() if not spec.by_rows} == set(RESULTS)
-    assert {*BUILT_IN} == {op for op, spec in AGGREGATES.items() if not spec.counts}
+    assert {*BUILT_IN} == {op for op, spec in AGGREGATES.items() if not spec.takes_counted}
     assert all(op == spec.name and spec.doc.endswith(".") for op, spec in AGGREGATES.items())
     assert all(spec.operand or spec.result for spec in AGGREGATES.values())
 
