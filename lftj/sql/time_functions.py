@@ -22,6 +22,7 @@ from lftj.values.type_table import family_of
 
 _TIMES = (DATE, TIMESTAMP)
 _OF_CLOCKS = ("HOUR", "MINUTE", "SECOND")
+_UNITS = "year, quarter, month, week, day, hour, minute or second"
 _LENGTHS = {name: ast.Constant(dt.timedelta(**{f"{name.lower()}s": 1}), DURATION) for name in ("WEEK", *_OF_CLOCKS)}
 
 
@@ -30,7 +31,7 @@ def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr, named: 
     key = _OTHER_NAMES.get(name.upper(), name.upper())
     if key == "EPOCH":
         return seconds(of, node, argument)
-    takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
+    takes = (TIMESTAMP,) if key in _OF_CLOCKS else _TIMES
     if key not in _FIELDS:
         raise of.scope.source.unsupported(
             f"the field `{name.lower()}`",
@@ -166,8 +167,7 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
         elif unit == "WEEK":
             day = _functor("bucket", day, _LENGTHS["WEEK"])
         elif unit != "DAY":
-            units = "year, quarter, month, week, day, hour, minute or second"
-            raise of.scope.source.unsupported(f"`date_trunc` to the {unit.lower()}", node, f"use {units}")
+            raise of.scope.source.unsupported(f"`date_trunc` to the {unit.lower()}", node, f"use {_UNITS}")
         return begun(of, time, _functor("midnight", day))
 
     def begun(of: Translator, time: Known, start: ast.Term) -> Result:
@@ -200,8 +200,7 @@ def _difference(of: Translator, node: exp.Expr) -> list[Case]:
         return (_functor("/", difference, number(length)) if unit in _LENGTHS else difference), NUMBER
 
     if unit not in (*_LENGTHS, "DAY", "MONTH", "QUARTER", "YEAR"):
-        units = "year, quarter, month, week, day, hour, minute or second"
-        raise of.scope.source.unsupported(f"`date_diff` in units of {unit.lower()}", node, f"use {units}")
+        raise of.scope.source.unsupported(f"`date_diff` in units of {unit.lower()}", node, f"use {_UNITS}")
     repeats = unit in ("MONTH", "QUARTER")
     return applied(of, node, SqlFunction((_TIMES, _TIMES), count, repeats=repeats), [node.this, node.expression])
 
