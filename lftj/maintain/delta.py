@@ -140,12 +140,17 @@ def _stops_early(evaluator: Evaluator, clause: Clause) -> bool:
     """
     if accumulates(clause):
         return False
-    body, relations = body_of(clause, apart=True), evaluator.relations
-    statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
-    if not has_witnesses(body, statistics, WITNESSES / 2):
-        return False
-    plan, trace_plan = planned_trace(evaluator, clause)
-    return trace_plan.until < len(plan.depths) and plan.witnesses >= WITNESSES
+    relations = evaluator.relations
+
+    def made() -> bool:
+        body = body_of(clause, apart=True)
+        statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
+        if not has_witnesses(body, statistics, WITNESSES / 2):
+            return False
+        plan, trace_plan = planned_trace(evaluator, clause)
+        return trace_plan.until < len(plan.depths) and plan.witnesses >= WITNESSES
+
+    return evaluator.kept((clause, "stops early", evaluator.state.key_orders.get(clause.rule)), clause, relations, made)
 
 
 def _delta_of(

@@ -21,6 +21,7 @@ from lftj.maintain import choose, cost, delta, recompute, refresh
 from lftj.maintain.choose import STRATEGIES
 from lftj.maintain.cost import HeadCosts, Pace
 from lftj.maintain.report import CostComparison
+from lftj.plan import keyorder
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from scantree.memory import Arena
@@ -262,3 +263,29 @@ def test_changes_for_which_a_key_order_is_made_again_and_again_are_learnt_from(m
 
 def test_users_ask_for_strategies_of_the_list_and_no_others() -> None:
     assert {name for name in VALUES["maintain"] if name != "auto"} <= {strategy.name for strategy in STRATEGIES}
+
+
+def test_whether_searches_stop_early_is_planned_once_for_about_as_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of what the planner's choice took beyond the forced delta, in the first commit after each small load."""
+    asked, plans = list[Any](), keyorder.has_witnesses
+
+    def has_witnesses(body: Any, statistics: Any, most: float) -> bool:
+        asked.append(body)
+        return plans(body, statistics, most)
+
+    monkeypatch.setattr(delta, "has_witnesses", has_witnesses)
+    db = lftj.Database()
+    db.rules(E + F + "h(x, y, z) :- e(x, y), f(y, z).")
+    db.load("e", [(i, i % 40) for i in range(400)])
+    db.load("f", [(i % 40, i) for i in range(400)])
+    for i in range(6):
+        db.load("e", [(400 + i, 7)])
+        db.evaluate()
+        with db.transaction() as tx:
+            tx.insert("f", [(7, 400 + i)])
+    assert len(asked) == 1
+    db.load("e", [(1000 + i, i % 40) for i in range(1000)])
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.insert("f", [(7, 500)])
+    assert len(asked) == 2, "there are many more rows now"
