@@ -84,7 +84,7 @@ def test_an_endless_transaction_is_stopped_by_a_time_limit() -> None:
 
 
 def test_an_endless_computation_is_stopped_by_a_memory_limit() -> None:
-    db = lftj.Database._sized(COUNTER, memory_limit=1 << (21 if JIT else 16), page_rows=64 if JIT else 4)
+    db = lftj.Database._sized(COUNTER, memory_limit=1 << (19 if JIT else 16), page_rows=64 if JIT else 4)
     db.evaluate()
     before = contents(db)
     with pytest.raises(MemoryLimitError) as caught, db.transaction() as tx:
