@@ -22,7 +22,8 @@ from typing import Any
 
 from bench.nexmark import COLUMNS
 from lftj import streams
-from lftj.streams.group_by import GroupAggregate, Groups
+from lftj.streams.group_aggregates import GroupAggregate
+from lftj.streams.group_by import Groups
 
 DAY, HOUR, MINUTE = 86_400_000, 3_600_000, 60_000
 RATE = 0.908

@@ -54,9 +54,13 @@ class Variance(NamedTuple):
         return encode_float(np.where(without, 0.0, found)), without
 
     def _by_integers(self, n: int, total: int, of_squares: int, unit: int) -> float:
-        """The result of n values with their sums; inf if there is none."""
+        """The result of n values with their sums; inf if there is none.
+
+        Of circuits, whose rows may be taken away before they come, what would be less than 0 is 0.
+        """
+        distances = max(0, n * of_squares - total**2)
         try:
-            return (_root if self.rooted else _quotient)(n * of_squares - total**2, n * (n - self.sample) * unit)
+            return (_root if self.rooted else _quotient)(distances, n * (n - self.sample) * unit)
         except OverflowError:
             return np.inf
 

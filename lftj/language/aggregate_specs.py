@@ -15,6 +15,7 @@ which is part of its name wherever one is meant: `quantile_disc(0.95)`.
 
 from __future__ import annotations
 
+import numbers
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -181,6 +182,15 @@ def word_of(op: str) -> str:
 def with_fraction(word: str, fraction: str) -> str:
     """The aggregate `word` at a fraction, written in one way; "" if it is none from 0 to 1, or has too many digits."""
     return f"{word}({Decimal(fraction).normalize():f})" if _FRACTION.fullmatch(fraction) else ""
+
+
+def with_given_fraction(word: str, given: object) -> str:
+    """The same of a fraction that is a number of Python; "" of anything else."""
+    if isinstance(given, bool):
+        return ""
+    if isinstance(given, numbers.Rational):
+        return with_fraction(word, f"{Decimal(int(given.numerator)) / Decimal(int(given.denominator)):f}")
+    return with_fraction(word, f"{Decimal(str(given)):f}") if isinstance(given, numbers.Real | Decimal) else ""
 
 
 def fraction_of(op: str) -> Fraction:

@@ -21,7 +21,7 @@ from typing import NoReturn, SupportsIndex
 
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
-from lftj.language.aggregate_specs import AGGREGATES, FRACTION_DIGITS, with_fraction
+from lftj.language.aggregate_specs import AGGREGATES, FRACTION_DIGITS, with_given_fraction
 from lftj.language.diagnostics import given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.notation import NAME
@@ -535,9 +535,7 @@ class _Aggregate:
             example = f"agg.{self.name}(edge(x, ...))"
         elif spec.by_counts:
             example = f"agg.{self.name}(0.95, v, sale(x, v))"
-            given = args[0] if args else None
-            known = isinstance(given, numbers.Real | decimal.Decimal) and not isinstance(given, bool)
-            op = with_fraction(self.name, f"{decimal.Decimal(str(given)):f}") if known else ""
+            op = with_given_fraction(self.name, args[0] if args else None)
             if not op:
                 fail(
                     f"`{self.name}` without a fraction from 0 to 1",

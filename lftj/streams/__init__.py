@@ -13,7 +13,8 @@ Files in the order a reader meets them:
     timed                                   operators over several clocks, in nested circuits
     graph, nested                           how nodes run; circuits within a circuit
     incremental, fewer_distincts, narrow    the rewriting
-    expressions, functions, group_by        maps, filters and aggregates, as users write them
+    expressions, functions,                 maps, filters and aggregates,
+    group_aggregates, group_by              and how users write them
     stream, circuit                         circuits, as users write them
     weighted, given                         what goes in and comes out
     batches, text_rows, whole_rows          the files, frames and iterators that it comes from
@@ -34,7 +35,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lftj.streams.circuit import Circuit
     from lftj.streams.given import zset
-    from lftj.streams.group_by import count, count_distinct, max, mean, min, sum
+    from lftj.streams.group_aggregates import (
+        count,
+        count_distinct,
+        max,
+        mean,
+        min,
+        quantile_cont,
+        quantile_disc,
+        stddev_pop,
+        stddev_samp,
+        sum,
+        var_pop,
+        var_samp,
+    )
     from lftj.streams.rules import circuit_of, from_rules
     from lftj.streams.stream import Stream
     from lftj.streams.weighted import WeightedRows
@@ -42,13 +56,19 @@ if TYPE_CHECKING:
 _HOMES = {
     "Circuit": "lftj.streams.circuit",
     "circuit_of": "lftj.streams.rules",
-    "count": "lftj.streams.group_by",
-    "count_distinct": "lftj.streams.group_by",
+    "count": "lftj.streams.group_aggregates",
+    "count_distinct": "lftj.streams.group_aggregates",
     "from_rules": "lftj.streams.rules",
-    "max": "lftj.streams.group_by",
-    "mean": "lftj.streams.group_by",
-    "min": "lftj.streams.group_by",
-    "sum": "lftj.streams.group_by",
+    "max": "lftj.streams.group_aggregates",
+    "mean": "lftj.streams.group_aggregates",
+    "min": "lftj.streams.group_aggregates",
+    "quantile_cont": "lftj.streams.group_aggregates",
+    "quantile_disc": "lftj.streams.group_aggregates",
+    "stddev_pop": "lftj.streams.group_aggregates",
+    "stddev_samp": "lftj.streams.group_aggregates",
+    "sum": "lftj.streams.group_aggregates",
+    "var_pop": "lftj.streams.group_aggregates",
+    "var_samp": "lftj.streams.group_aggregates",
     "Stream": "lftj.streams.stream",
     "WeightedRows": "lftj.streams.weighted",
     "zset": "lftj.streams.given",
@@ -65,7 +85,13 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "quantile_cont",
+    "quantile_disc",
+    "stddev_pop",
+    "stddev_samp",
     "sum",
+    "var_pop",
+    "var_samp",
     "zset",
 ]
 

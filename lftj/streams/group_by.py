@@ -1,39 +1,28 @@
-"""Aggregates by group: `bid.group_by("auction").aggregate(bids=streams.count(), top=streams.max("price"))`.
+"""The rows of a stream by group: `bid.group_by("auction").aggregate(bids=streams.count())`, `.top(3, "-price")`.
 
-    count(where=)            how often rows are there: the sum of weights
-    sum(x)  mean(x)          of an expression, each row as often as its weight says; sums are exact
-    min(x)  max(x)           the least and the greatest value of those with weights of more than zero in all
-    count_distinct(x)        how many different values have weights of more than zero in all
-
-A group has one row while all its aggregates have a value, which the weights of its rows decide, negative ones too:
-
-    count  sum               while the weights of all its rows do not add up to zero
-    mean                     while, besides, those of the rows that meet `where` do not; it is their sum by their count
-    min  max                 while those of the rows with some value add up to more than zero
-    count_distinct           while those of the rows with some value do, or those of all rows that do not meet `where`
-
-`where`: only rows that meet a condition. Of none count, sum and count_distinct are 0, and mean, min and max have no
-value. Without a group's columns there is one group, without a row while there is nothing.
+What an aggregate is of a group, and which groups have a row, is in group_aggregates.py. Without a group's columns there
+is one group, without a row while there is nothing.
 
 Each is a stream of its own made of plainer operators (totals.py, ranking.py, `distinct`), joined by the group.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lftj.arguments import refused, text
+from lftj.arguments import refused
 from lftj.errors import DataError
-from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_counts, squares, word_of
 from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
 from lftj.streams.clocks import clamped
 from lftj.streams.expressions import Map, check_names, checked_value, conditions_of, mapped
+from lftj.streams.group_aggregates import GroupAggregate, count
 from lftj.streams.integral import ASCENDING, DESCENDING
 from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus, Project
-from lftj.streams.ranking import Neighbour, Ranking, TopK, from_null
+from lftj.streams.ranking import Neighbour, QuantileByKey, Ranking, TopK, from_null
 from lftj.streams.totals import Total, Totals
 from lftj.values.schema import Column
 from lftj.values.type_table import family_of, is_nullable
@@ -41,59 +30,8 @@ from lftj.values.type_table import family_of, is_nullable
 if TYPE_CHECKING:
     from lftj.streams.stream import Stream
 
-LINEAR = ("count", "sum", "mean")
 # What the names of columns within an aggregate begin with.
 INNER = "·"
-
-
-@dataclass(frozen=True)
-class GroupAggregate:
-    """One aggregate: its name, the expression that it is of (None: rows), and which rows count (None: all)."""
-
-    op: str
-    of: str | None = None
-    where: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.op} {self.of or ''}".strip() + (f" where {self.where}" if self.where else "")
-
-
-def count(*, where: str | None = None) -> GroupAggregate:
-    """How often rows are there, by their weights."""
-    return _aggregate("count", None, where)
-
-
-def sum(of: str, *, where: str | None = None) -> GroupAggregate:
-    """The exact sum of an expression. Beyond 64 bits (of integers) the step is refused."""
-    return _aggregate("sum", of, where)
-
-
-def mean(of: str, *, where: str | None = None) -> GroupAggregate:
-    """The exact mean of an expression, rounded once to a float."""
-    return _aggregate("mean", of, where)
-
-
-def min(of: str, *, where: str | None = None) -> GroupAggregate:
-    """The least value of an expression. Texts compare as texts."""
-    return _aggregate("min", of, where)
-
-
-def max(of: str, *, where: str | None = None) -> GroupAggregate:
-    """The greatest value of an expression. Texts compare as texts."""
-    return _aggregate("max", of, where)
-
-
-def count_distinct(of: str, *, where: str | None = None) -> GroupAggregate:
-    """How many different values an expression has."""
-    return _aggregate("count_distinct", of, where)
-
-
-def _aggregate(op: str, of: str | None, where: str | None) -> GroupAggregate:
-    if op != "count":
-        text("of", of, "it is an expression over the columns of the stream", f'give `{op}("price")`')
-    if where is not None:
-        text("where", where, "it is a condition on the rows that count", 'give `where="price > 0"`, or leave it out')
-    return GroupAggregate(op, of, where)
 
 
 class Groups:
@@ -114,26 +52,26 @@ class Groups:
                     f"{given!r} is no aggregate",
                     where=f"column `{name}`",
                     why="a column of a group is an aggregate over its rows",
-                    remedy='give streams.count(), streams.sum("x"), mean, min, max or count_distinct',
+                    remedy='give streams.count(), streams.sum("x"), or another one that `dir(streams)` lists',
                 )
         check_names([*self._keys, *aggregates], "give the aggregate another name")
         inner = INNER
         while any(name.startswith(inner) for name in (*self._keys, *aggregates)):
             inner += INNER
-        linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
         distinct = {name: a for name, a in aggregates.items() if a.op == "count_distinct"}
-        best = {name: a for name, a in aggregates.items() if a.op not in (*LINEAR, "count_distinct")}
+        linear = {name: a for name, a in aggregates.items() if name not in distinct and accumulated(a.op)}
+        ranked = {name: a for name, a in aggregates.items() if name not in distinct and name not in linear}
         made = None
-        if linear or distinct or not best:
+        if linear or distinct or not ranked:
             made = self._totals(linear if linear or distinct else {f"{inner}rows": count()}, distinct, inner)
-        for name, aggregate in best.items():
-            part = self._best(name, aggregate)
+        for name, aggregate in ranked.items():
+            part = self._ranked(name, aggregate)
             made = part if made is None else made._joined(part, list(self._keys), Join)
         assert made is not None
         return made.select(*self._keys, *aggregates)
 
     def _totals(self, linear: dict[str, GroupAggregate], distinct: dict[str, GroupAggregate], inner: str) -> Stream:
-        """Counts, sums, means, and counts of different values, in one table.
+        """Counts, sums, means, variances, and counts of different values, in one table.
 
         `inner`: what no name of a group or of an aggregate begins with.
 
@@ -184,31 +122,31 @@ class Groups:
         totals, result = [], [*columns[: len(keys)]]
         for name, aggregate in linear.items():
             type_ = columns[places[name]].type if name in places else ""
-            _no_null(name, type_)
-            if type_ and family_of(type_) not in AGGREGATES["sum"].operand:
-                raise DataError(
-                    f"`{aggregate.of}` is of type {type_}",
-                    where=f"column `{name}`",
-                    why="only numbers add up",
-                    remedy="use min, max or count_distinct, or an expression that is a number",
-                )
+            if type_:
+                _check_operand(name, aggregate, type_)
             text = f"{name} = {aggregate}"
             totals.append(Total(text, aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
             result.append(Column(name, AGGREGATES[aggregate.op].result_of(type_)))
         # A mean of rows that meet a condition needs one, and a count of values a row; how many is not given out.
         means = [total for total in totals if total.op == "mean" and total.where != there]
-        held = {f"count of {mean_.text}": mean_.where for mean_ in means}
+        spread = [total for total in totals if squares(total.op)]
+        held = {f"count of {total.text}": total.where for total in (*means, *spread)}
         held |= {f"rows of {name} = {distinct[name]}": mark for name, mark in rows_of.items()}
         for i, (name, aggregate) in enumerate(distinct.items()):
             totals.append(Total(f"{name} = {aggregate}", "count", -1, "", own + i))
             result.append(Column(name, "number"))
         without = [len(linear) + i for i, name in enumerate(distinct) if name not in rows_of]
         needed = (*without, *range(len(totals), len(totals) + len(held)))
+        rows_held = {}
         for i, (text, mark) in enumerate(held.items()):
             totals.append(Total(text, "count", -1, "", mark))
-            result.append(Column(f"{inner}rows {i}", "number"))
-        made = Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed)
-        return rows._made(made, tuple(result))
+            rows_held[text] = Column(f"{inner}rows {i}", "number")
+        result += rows_held.values()
+        made = rows._made(Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed), tuple(result))
+        for total in spread:
+            counted, least = rows_held[f"count of {total.text}"], AGGREGATES[total.op].least
+            made = made._compared(counted, ">=", Value(least, "number"), f"of {least} rows")
+        return made
 
     def _of(self, name: str, aggregate: GroupAggregate) -> Stream:
         """The rows (group..., value) that count."""
@@ -218,11 +156,16 @@ class Groups:
         operator, columns = mapped(stream._node.columns, wanted)
         return stream._made(operator, columns)
 
-    def _best(self, name: str, aggregate: GroupAggregate) -> Stream:
-        values = self._of(name, aggregate)
-        _no_null(name, values._node.columns[-1].type)
-        ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
-        return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
+    def _ranked(self, name: str, aggregate: GroupAggregate) -> Stream:
+        """A value of each group that is found by the order of all."""
+        values, op, k = self._of(name, aggregate), aggregate.op, len(self._keys)
+        *group, operand = columns = values._node.columns
+        _check_operand(name, aggregate, operand.type)
+        ranking = Ranking(self._first(), ((k, op == "max"),), columns)
+        if not by_counts(op):
+            return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), columns)
+        result = Column(name, AGGREGATES[op].result_of(operand.type))
+        return values._made(ByKey(QuantileByKey(ranking, k, op)), (*group, result))
 
     def _different(
         self, distinct: dict[str, GroupAggregate], columns: Columns, others: int, marked: Columns, inner: str
@@ -354,7 +297,16 @@ class Groups:
         return Ranking(self._stream._places(self._keys), tuple(order.items()), columns)
 
 
-__all__ = ["GroupAggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]
+def _check_operand(name: str, aggregate: GroupAggregate, type_: str) -> None:
+    """Refuse to fold a column that may hold null, or is of a type that the aggregate has no value of."""
+    _no_null(name, type_)
+    if family_of(type_) not in (operand := AGGREGATES[aggregate.op].operand):
+        raise DataError(
+            f"`{aggregate.of}` is of type {type_}",
+            where=f"column `{name}`",
+            why=f"`{word_of(aggregate.op)}` takes a value that is one of {', '.join(sorted(operand))}",
+            remedy="use min, max, quantile_disc or count_distinct, or an expression of such a type",
+        )
 
 
 def _no_null(name: str, type_: str) -> None:

@@ -161,13 +161,15 @@ class Neighbour(Ranked):
 
 @dataclass(frozen=True)
 class QuantileByKey(Ranked):
-    """The quantile `symbol` of the values of each key, each as often as the column behind it says: (key..., quantile).
+    """The quantile `symbol` of the values of each key: (key..., quantile).
 
-    The ranking is by the value, whose column is `column`.
+    The ranking is by the value, whose column is `column` · `times`: the column that says how often it counts; -1: as
+    often as the weight of its row says.
     """
 
     column: int
     symbol: str
+    times: int = -1
     first: int = 0
 
     @property
@@ -177,7 +179,9 @@ class QuantileByKey(Ranked):
 
     def made(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
         """The quantile of each key."""
-        rows = zset.kept(zset.weights > 0).rows[[*self.key, self.column, self.column + 1]]
+        zset = zset.kept(zset.weights > 0)
+        times = zset.weights if self.times < 0 else zset.rows[self.times]
+        rows = np.vstack([zset.rows[[*self.key, self.column]], times])
         made = folded_rows(self.symbol, rows, len(self.key), self.ranking.columns[self.column].type, room.symbols)
         return ZSet(made, np.ones(made.shape[1], np.int64))
 

@@ -36,12 +36,6 @@ def constant(graph: Graph, rows: Sequence[tuple[int | float | str, ...]], column
 LACKS, BINDINGS = Column("·lacks", "number"), Column("·bindings", "number")
 
 
-def _where(marked: Stream, column: Column, op: str, number: int, text: str) -> Stream:
-    """The groups whose `column` compares so with a number; `text` says which these are."""
-    condition = Compare(op, Var(column.name, column.type), Value(number, column.type))
-    return marked._made(Map(tuple(marked.columns), (condition,), None, text), marked._node.columns)
-
-
 class ClauseStreams:
     """The bindings of a clause's variables, as a stream with a column for each that is bound so far.
 
@@ -185,11 +179,11 @@ class ClauseStreams:
             counted = (Total("count", "count", -1, "", times),) if least > 1 else ()
             totals = replace(totals, totals=(total, *counted), marked=True)
             marked = rows._made(totals, (*columns, *[BINDINGS] * len(counted), LACKS))
-            without = _where(marked, LACKS, "=", 1, "without a value")
+            without = marked._compared(LACKS, "=", Value(1, "number"), "without a value")
             self.without_result = without.select(*(column.name for column in columns[:groups]))
-            valued = _where(marked, LACKS, "=", 0, "with a value")
+            valued = marked._compared(LACKS, "=", Value(0, "number"), "with a value")
             if counted:
-                valued = _where(valued, BINDINGS, ">=", least, f"of {least} bindings")
+                valued = valued._compared(BINDINGS, ">=", Value(least, "number"), f"of {least} bindings")
             return valued.select(*(column.name for column in columns))
         terms = (*clause.head_args[:groups], *operand)
         rest = tuple(Var(name, type_) for name, type_ in self._bound().items())
@@ -199,7 +193,7 @@ class ClauseStreams:
             number = next(i for i, v in enumerate(rest) if v not in terms)
             narrow = rows.select(*(kinds[i].name for i in (*range(groups + 1), groups + 1 + number)))
             ranking = Ranking(key, ascending((groups,)), narrow._node.columns)
-            return narrow._made(ByKey(QuantileByKey(ranking, groups, aggregate.op)), columns)
+            return narrow._made(ByKey(QuantileByKey(ranking, groups, aggregate.op, groups + 1)), columns)
         if aggregate.op == "cat":
             others = [i for i, v in enumerate(rest, groups + 1) if v not in terms]
             ranking = Ranking(key, ascending((*others, groups)), kinds)

@@ -185,6 +185,12 @@ class Stream:
         text = ", ".join(f"!is_null({columns[i].name})" for i in places)
         return self._made(Map(tuple(column.name for column in columns), conditions, None, text), columns)
 
+    def _compared(self, column: Column, op: str, value: Value, text: str) -> Stream:
+        """The rows whose `column` compares so with a value; `text` says which these are."""
+        columns = self._node.columns
+        condition = Compare(op, Var(column.name, column.type), value)
+        return self._made(Map(tuple(c.name for c in columns), (condition,), None, text), columns)
+
     def _joined(self, other: Stream, on: On, kind: Callable[..., Join]) -> Stream:
         """A join of some kind, made of its keys, columns and arities. Null agrees with null in it, as in a group."""
         left, right = self._keys(other, on)

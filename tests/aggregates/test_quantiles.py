@@ -218,7 +218,8 @@ def test_it_is_built_and_printed() -> None:
     (median,) = program.relations("median")
     program.rule(median[i] == lftj.agg.quantile_cont(0.50, v, sale(i, v)))
     assert "median[i] = quantile_cont(0.5) v : { sale(i, v) }." in program.to_text()
-    for wrong in (1.5, "0.5", None, True, v):
+    assert str(lftj.agg.quantile_cont(Fraction(3, 4), v, sale(i, v))).startswith("quantile_cont(0.75)")
+    for wrong in (1.5, "0.5", None, True, v, Fraction(1, 3)):
         with pytest.raises(BuilderError, match="`quantile_disc` without a fraction from 0 to 1"):
             lftj.agg.quantile_disc(wrong, v, sale(i, v))
 

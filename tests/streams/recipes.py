@@ -190,12 +190,19 @@ def unary(rng: Random, kind: str) -> tuple[str, str, Callable[[Z], Z], Callable[
 
 def group(rng: Random, kind: str) -> Any:
     """Several aggregates, of which one is kept."""
-    usable = ["count", "min", "max", "count_distinct", *(("sum", "mean") if kind != "symbol" else ())]
+    usable = ["count", "min", "max", "count_distinct", "quantile_disc"]
+    usable += [*plain.SPREAD, "sum", "mean", "quantile_cont"] if kind != "symbol" else []
     ops = [rng.choice(usable) for _ in range(rng.choice((1, 1, 2, 3)))]
     at = rng.randrange(len(ops))
-    result = {"count": "number", "count_distinct": "number", "mean": "float"}.get(ops[at], kind)
-    named = {f"x{i}": streams.count() if op == "count" else getattr(streams, op)("b") for i, op in enumerate(ops)}
-    pairs = [(op, 1) for op in ops]
+    results = {"count": "number", "count_distinct": "number"}
+    results |= dict.fromkeys(("mean", "quantile_cont", *plain.SPREAD), "float")
+    result = results.get(ops[at], kind)
+    fractions = [(rng.choice((0, 0.25, 0.5, 1)),) if op.startswith("quantile") else () for op in ops]
+    named = {
+        f"x{i}": streams.count() if op == "count" else getattr(streams, op)("b", *fraction)
+        for i, (op, fraction) in enumerate(zip(ops, fractions, strict=True))
+    }
+    pairs = [(op, 1, *fraction) for op, fraction in zip(ops, fractions, strict=True)]
     if rng.randrange(4):
         return (
             f"by a: {ops} at {at}",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -121,12 +122,61 @@ def total(op: str, values: Iterable[tuple[Any, int]]) -> Any:
     return float(exact) if any(isinstance(value, float) for value, _ in pairs) else int(exact)
 
 
-def aggregated(one: Z, key: Sequence[int], ops: Sequence[tuple[str, int]]) -> Z:
-    """A row (key..., results...) per group for which all `ops`, (name, column), have a result."""
+# Variances: what the squared distances are divided by, less than the number of values; and whether the root is taken.
+SPREAD = {"var_pop": (0, False), "var_samp": (1, False), "stddev_pop": (0, True), "stddev_samp": (1, True)}
+
+
+def spread(op: str, values: Iterable[tuple[Any, int]]) -> float | None:
+    """A variance of values with weights or its root, exact and rounded once; None if there is none."""
+    pairs, (less, rooted) = list(values), SPREAD[op]
+    n = sum(weight for _, weight in pairs)
+    if n <= less:
+        return None
+    mean = sum((Fraction(value) * weight for value, weight in pairs), Fraction(0)) / n
+    variance = max(Fraction(0), sum((Fraction(value) - mean) ** 2 * weight for value, weight in pairs) / (n - less))
+    return root(variance) if rooted else float(variance)
+
+
+def root(square: Fraction) -> float:
+    """The float nearest to the square root of a fraction."""
+    near = math.sqrt(square)
+    around = (math.nextafter(near, 0), near, math.nextafter(near, math.inf))
+    # Between two floats is a number of one bit more, so that a square is never half way.
+    with localcontext() as context:
+        context.prec = 60
+        exact = (Decimal(square.numerator) / Decimal(square.denominator)).sqrt()
+    return min(around, key=lambda one: abs(Fraction(one) - Fraction(exact)))
+
+
+def quantile(op: str, at: Any, values: Iterable[tuple[Any, int]]) -> Any:
+    """A quantile of values with weights above 0."""
+    pairs = sorted(values)
+    n = sum(weight for _, weight in pairs)
+
+    def ranked(rank: int) -> Any:
+        for value, weight in pairs:
+            if rank < weight:
+                return value
+            rank -= weight
+
+    if op == "quantile_disc":
+        return ranked(max(0, math.ceil(n * Fraction(at)) - 1))
+    place = (n - 1) * Fraction(at)
+    low, high = ranked(math.floor(place)), ranked(math.ceil(place))
+    return float(Fraction(low) + (Fraction(high) - Fraction(low)) * (place - math.floor(place)))
+
+
+def aggregated(one: Z, key: Sequence[int], ops: Sequence[tuple[Any, ...]]) -> Z:
+    """A row (key..., results...) per group for which all `ops`, (name, column, fraction...), have a result."""
 
     def results(rows: Z) -> Iterable[tuple[Row, int]]:
         found: list[Any] = []
-        for op, column in ops:
+        for op, column, *at in ops:
+            if op in SPREAD:
+                if not sum(rows.values()) or (wide := spread(op, [(r[column], w) for r, w in rows.items()])) is None:
+                    return
+                found.append(wide)
+                continue
             if op in ("count", "sum", "mean"):
                 if not sum(rows.values()):
                     return
@@ -136,6 +186,10 @@ def aggregated(one: Z, key: Sequence[int], ops: Sequence[tuple[str, int]]) -> Z:
             values = [value for (value,), weight in columns.items() if weight > 0]
             if not values:
                 return
+            if at:
+                weighted = [(value, weight) for (value,), weight in columns.items() if weight > 0]
+                found.append(quantile(op, at[0], weighted))
+                continue
             found.append(len(values) if op == "count_distinct" else min(values) if op == "min" else max(values))
         first = next(iter(rows))
         yield (*(first[i] for i in key), *found), 1

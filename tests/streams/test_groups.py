@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
 from random import Random
 
 import pytest
 
 from lftj import streams
 from lftj.errors import DataError, EvaluationError
-from lftj.streams.group_by import GroupAggregate
+from lftj.streams.group_aggregates import GroupAggregate
+from tests.streams.reference import SPREAD, quantile, spread
 
 
 def stepped(rows: object, made: type = int, **aggregates: GroupAggregate) -> list[dict[tuple[object, ...], int]]:
@@ -25,12 +28,12 @@ def stepped(rows: object, made: type = int, **aggregates: GroupAggregate) -> lis
 
 
 @pytest.mark.parametrize("made", [int, float])
-@pytest.mark.parametrize("op", ["mean", "min", "max"])
+@pytest.mark.parametrize("op", ["mean", "min", "max", "var_pop"])
 def test_a_group_without_a_row_that_counts_has_no_row(op: str, made: type) -> None:
     aggregate = getattr(streams, op)("v", where="v > 0" if made is int else "v > 0.0")
     rows = [(1, made(4)), (1, made(-1)), (2, made(-1))]
     for found in stepped(rows, made, x=aggregate, n=streams.count()):
-        assert found == {(1, 4, 2): 1}
+        assert found == {(1, 0 if op == "var_pop" else 4, 2): 1}
 
 
 def test_means_with_conditions_follow_rows_that_come_and_go() -> None:
@@ -243,11 +246,14 @@ def test_weights_of_top_may_add_up_beyond_64_bits(count: int) -> None:
         assert one.step({"s": rows})["o"] == expected
 
 
-OPERATORS = ["count", "sum", "mean", "min", "max", "count_distinct"]
+OPERATORS = ["count", "sum", "mean", "min", "max", "count_distinct", "quantile_disc", "quantile_cont", *SPREAD]
 
 
 def documented(op: str, where: bool, rows: Counter[tuple[int, int]]) -> float | None:
-    """The value for rows (v, c) with weights, as group_by.py says it; `where`: of rows with c > 0. None: no value."""
+    """The value for rows (v, c) with weights, as group_aggregates.py says it; None: there is none.
+
+    `where`: of rows with c > 0.
+    """
     values, others = Counter[int](), 0
     for (v, c), weight in rows.items():
         if c > 0 or not where:
@@ -259,6 +265,10 @@ def documented(op: str, where: bool, rows: Counter[tuple[int, int]]) -> float | 
         return (min(held) if op == "min" else max(held)) if held else None
     if op == "count_distinct":
         return len(held) if held or others > 0 else None
+    if op.startswith("quantile"):
+        return quantile(op, 0.25, [(v, values[v]) for v in held]) if held else None
+    if op in SPREAD:
+        return spread(op, values.items()) if rows.total() else None
     count, total = values.total(), sum(v * weight for v, weight in values.items())
     if rows.total() == 0 or (op == "mean" and count == 0):
         return None
@@ -271,7 +281,9 @@ def test_which_groups_have_a_row_is_as_the_docs_say_whatever_the_weights() -> No
         rng, circuit = Random(seed), streams.Circuit()
         wheres = {op: rng.random() < 0.5 for op in rng.sample(OPERATORS, rng.randint(1, 3))}
         aggregates = {
-            f"a_{op}": getattr(streams, op)(*["v"] * (op != "count"), where="c > 0" if where else None)
+            f"a_{op}": getattr(streams, op)(
+                *["v"] * (op != "count"), *[0.25] * op.startswith("quantile"), where="c > 0" if where else None
+            )
             for op, where in wheres.items()
         }
         source = circuit.input("s", k=int, v=int, c=int)
@@ -293,3 +305,72 @@ def test_which_groups_have_a_row_is_as_the_docs_say_whatever_the_weights() -> No
             assert {row: weight for row, weight in made.items() if weight} == wanted, seed
             negative += sum(rows.total() < 0 for rows in groups)
     assert negative > 60
+
+
+DAY = dt.timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("made", "values", "disc", "cont"),
+    [
+        (float, [0.5, 2.0, 1e300, -3.0], 0.5, 1.25),
+        ("decimal(9,2)", [Decimal("0.50"), Decimal("2.00"), Decimal("9.00"), Decimal("-3.00")], Decimal("0.50"), 1.25),
+        (dt.timedelta, [DAY, 3 * DAY, 9 * DAY, -DAY], DAY, 2 * DAY),
+        (
+            dt.datetime,
+            [dt.datetime(2026, 1, d) for d in (1, 3, 9)] + [dt.datetime(2025, 1, 1)],
+            dt.datetime(2026, 1, 1),
+            dt.datetime(2026, 1, 2),
+        ),
+        ("symbol", ["b", "c", "d", "a"], "b", None),
+    ],
+)
+def test_quantiles_of_every_kind_of_value(made: object, values: list[object], disc: object, cont: object) -> None:
+    """Values come in another order than theirs."""
+    asked = {"disc": streams.quantile_disc("v", 0.5)}
+    asked |= {} if cont is None else {"cont": streams.quantile_cont("v", Fraction(1, 2))}
+    circuit = streams.Circuit("c")
+    circuit.output("o", circuit.input("s", k=int, v=made).group_by("k").aggregate(**asked))
+    for one in (circuit, circuit.incremental()):
+        assert dict(one.step({"s": [(1, value) for value in values]})["o"]) == {
+            (1, disc, *([cont] * (len(asked) - 1))): 1
+        }
+
+
+def test_weights_of_quantiles_may_not_add_up_beyond_64_bits() -> None:
+    large = 1 << 62
+    for rows, ok in (([(1, 5), (1, 6)], True), ([(1, 5), (1, 6), (1, 7)], False)):
+        circuit = streams.Circuit("c")
+        source = circuit.input("s", k=int, v=int)
+        circuit.output("o", source.group_by("k").aggregate(m=streams.quantile_disc("v", 0.75)))
+        run = circuit.incremental()
+        given = {"s": streams.zset(rows, [large - 1] * len(rows))}
+        if ok:
+            assert dict(run.step(given)["o"]) == {(1, 6): 1}
+            continue
+        with pytest.raises(EvaluationError, match="quantile_disc"):
+            run.step(given)
+        assert dict(run.step({"s": [(1, 5)]})["o"]) == {(1, 5): 1}, "the step was not made"
+
+
+def test_weights_of_variances_may_not_be_beyond_their_words() -> None:
+    circuit = streams.Circuit("c")
+    circuit.output("o", circuit.input("s", k=int, v=int).group_by("k").aggregate(m=streams.var_pop("v")))
+    run = circuit.incremental()
+    with pytest.raises(EvaluationError, match="var_pop"):
+        run.step({"s": streams.zset([(1, 5)], [1 << 40])})
+    assert dict(run.step({"s": [(1, 5), (1, 7)]})["o"]) == {(1, 1.0): 1}, "the step was not made"
+
+
+@pytest.mark.parametrize("word", ["quantile_disc", "quantile_cont"])
+@pytest.mark.parametrize("at", [1.5, -0.1, "0.5", None, True, float("nan"), Fraction(1, 3)])
+def test_fractions_are_from_0_to_1_and_have_few_digits(word: str, at: object) -> None:
+    with pytest.raises(DataError, match="no fraction from 0 to 1"):
+        getattr(streams, word)("v", at)
+
+
+def test_what_an_aggregate_has_no_value_of_is_refused_by_its_type() -> None:
+    source = streams.Circuit("c").input("s", k=int, v=dt.timedelta, w=str)
+    for aggregate, type_ in ((streams.var_pop("v"), "duration"), (streams.quantile_cont("w", 0.5), "symbol")):
+        with pytest.raises(DataError, match=f"is of type {type_}"):
+            source.group_by("k").aggregate(x=aggregate)

@@ -415,15 +415,15 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         (
             "column `n`: 5 is no aggregate\n"
             "  why: a column of a group is an aggregate over its rows\n"
-            '  do: give streams.count(), streams.sum("x"), mean, min, max or count_distinct'
+            '  do: give streams.count(), streams.sum("x"), or another one that `dir(streams)` lists'
         ),
     ),
     "a sum of texts": (
         lambda c, bid, item: item.group_by("item").aggregate(n=streams.sum("name")),
         (
             "column `n`: `name` is of type symbol\n"
-            "  why: only numbers add up\n"
-            "  do: use min, max or count_distinct, or an expression that is a number"
+            "  why: `sum` takes a value that is one of decimal, duration, float, number, unsigned\n"
+            "  do: use min, max, quantile_disc or count_distinct, or an expression of such a type"
         ),
     ),
     "no number of rows": (

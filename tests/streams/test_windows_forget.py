@@ -32,7 +32,12 @@ def best(bid: Stream, ask: Stream) -> Stream:
 
 def means(bid: Stream, ask: Stream) -> Stream:
     rows = bid.tumbling("time", HOUR).map("window_start", "key", half="value / 2")
-    return rows.group_by("key", "window_start").aggregate(mean=streams.mean("half"), all=streams.sum("half"))
+    return rows.group_by("key", "window_start").aggregate(
+        mean=streams.mean("half"),
+        all=streams.sum("half"),
+        wide=streams.stddev_samp("half"),
+        middle=streams.quantile_cont("half", 0.5),
+    )
 
 
 def several(bid: Stream, ask: Stream) -> Stream:
