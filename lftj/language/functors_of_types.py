@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lftj.language import text_functors
+from lftj.language import text_functors, time_formats
 from lftj.language import typed_functors as typed
 from lftj.language.signature import EACH, SAME, Signature
 from lftj.language.typed_functors import Overload
@@ -110,6 +110,18 @@ def of_time() -> list[Signature]:
             "make_date(2024, 5, 31) = @2024-05-31",
             text=text_functors.date_of_parts,
             partial=frozenset({NUMBER}),
+        ),
+        Signature(
+            "strftime",
+            (SAME, SYMBOL),
+            SYMBOL,
+            "The text of a time by a format: `%Y`, `%m`, `%d`, `%H`, `%M` and `%S` are its parts, with zeros in front, "
+            "`%-d` the day without, `%a` and `%b` short names and `%A` and `%B` whole ones, and `%%` is a `%`; "
+            "[SQL](sql.md#expressions-and-types) lists the others. An error of a format that is none.",
+            'strftime(@2024-05-31, "%d.%m.%Y") = "31.05.2024"',
+            CALENDAR,
+            text=time_formats.written,
+            partial=CALENDAR,
         ),
         Signature(
             "local",

@@ -57,6 +57,8 @@ class LftjSql(DuckDB):
                 function = function.this
             if isinstance(function, _WITHOUT_PLACE) and "start" not in function.meta:
                 function.update_positions(name)
+            if isinstance(found, exp.TimeToStr):
+                _keep_format(found, self._tokens[self._index - 2])
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
             return _of_all_rows(found) if isinstance(found, exp.Anonymous) else found
@@ -136,6 +138,12 @@ class LftjSql(DuckDB):
                 return isinstance(made, exp.DataType) and self._curr.token_type == TokenType.STRING
             finally:
                 self._retreat(end)
+
+
+def _keep_format(function: exp.TimeToStr, last: Token) -> None:
+    """Put the format of `strftime`, its last argument, back as it is written and where: sqlglot makes another."""
+    if isinstance(function.args["format"], exp.Literal) and last.token_type == TokenType.STRING:
+        function.set("format", exp.Literal.string(last.text).update_positions(last))
 
 
 def _argument_count(tokens: Sequence[Token], name: int) -> int:

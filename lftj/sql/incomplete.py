@@ -248,7 +248,7 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
 _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
     **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf, exp.AnyValue), 1),
     **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths, exp.Trunc, exp.Trim), 2),
-    **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor), 2),
+    **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor, exp.TimeToStr), 2),
     **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart, exp.Pad, exp.ArgMax, exp.ArgMin), 3),
 }
 # How many functions take at least of which the parser makes trees with fewer.

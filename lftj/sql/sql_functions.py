@@ -330,7 +330,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
 NAMED = sorted(
     {kind.sql_name().lower() for kind in FUNCTIONS if issubclass(kind, exp.Func)}
     | {"date_part", "contains", "starts_with", "ends_with", "coalesce", "nullif", "greatest", "least", "date_trunc"}
-    | {"make_date", "epoch", "isoyear", "yearweek", "weekday", "ord", "regexp_matches", "regexp_full_match"}
+    | {"make_date", "epoch", "isoyear", "yearweek", "weekday", "strftime", "ord", "regexp_matches", "regexp_full_match"}
 )
 
 

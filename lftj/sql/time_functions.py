@@ -11,9 +11,10 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
+from lftj.language.time_formats import DAYS, KNOWN, MONTHS, format_of
 from lftj.language.types import DATE, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP
 from lftj.sql.applied import Result, SqlFunction, applied
-from lftj.sql.cases import Known, Translator
+from lftj.sql.cases import Known, Translator, null_case, plain
 from lftj.sql.composed import last_day
 from lftj.sql.conversions import ZONED, call
 from lftj.sql.scope import Case
@@ -109,10 +110,6 @@ def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
     return lambda of, node: field(of, node, name, node.this, node)
 
 
-_DAYS = "Monday,Tuesday,Wednesday,Thursday,Friday,Saturday,Sunday"
-_MONTHS = "January,February,March,April,May,June,July,August,September,October,November,December"
-
-
 def _name(part: str, names: str) -> Callable[[Translator, exp.Expr], list[Case]]:
     """The name of a part of a time, whose numbers begin at 1."""
 
@@ -121,6 +118,39 @@ def _name(part: str, names: str) -> Callable[[Translator, exp.Expr], list[Case]]
         return _functor("split", ast.Constant(names, SYMBOL), ast.Constant(",", SYMBOL), place), SYMBOL
 
     return lambda of, node: applied(of, node, SqlFunction((_TIMES,), result), [node.this])
+
+
+def _formatted(of: Translator, node: exp.Expr) -> list[Case]:
+    """`strftime(time, format)`, or the other way around."""
+    time, format = node.this, node.args["format"]
+    if _is_text(time) and not _is_text(format):
+        time, format = format, time
+    written = plain(format)
+    if isinstance(written, exp.Null):
+        return [null_case((), SYMBOL)]
+    source = of.scope.source
+    if not _is_text(format):
+        raise source.unsupported("a format that is no constant text", format, "write the format out")
+    try:
+        format_of(written.name)
+    except ValueError as error:
+        raise source.error(
+            f"`{written.name}` is no format of a time",
+            format,
+            why=str(error),
+            remedy=f"use one of {', '.join(f'`%{letter}`' for letter in KNOWN)}",
+        ) from None
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("strftime", SYMBOL, values[0].term, ast.Constant(written.name, SYMBOL)), SYMBOL
+
+    return applied(of, node, SqlFunction((_TIMES,), result), [time])
+
+
+def _is_text(node: exp.Expr) -> bool:
+    """Whether an expression is a text that is written out."""
+    written = plain(node)
+    return isinstance(written, exp.Literal) and written.is_string
 
 
 def seconds(of: Translator, node: exp.Expr, argument: exp.Expr) -> list[Case]:
@@ -232,8 +262,9 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.LastDay: last_day,
     exp.Week: _field("WEEK"),
     exp.WeekOfYear: _field("WEEK"),
-    exp.Dayname: _name("weekday", _DAYS),
-    exp.Monthname: _name("month", _MONTHS),
+    exp.Dayname: _name("weekday", ",".join(DAYS)),
+    exp.Monthname: _name("month", ",".join(MONTHS)),
+    exp.TimeToStr: _formatted,
     exp.TimeToUnix: lambda of, node: seconds(of, node, node.this),
     exp.DateFromParts: _date,
 }

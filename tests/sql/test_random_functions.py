@@ -6,6 +6,7 @@ are negative or larger than any text, shifts by more bits than there are.
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -70,3 +71,24 @@ def test_values_are_those_of_duckdb(seed: int) -> None:
         expected = dict(duck.execute(f"select k, {text} from v").fetchall())
         wrong = {at: (found[at], expected[at]) for at in expected if found[at] != expected[at]}
         assert not wrong, (text, [(rows[at], values) for at, values in wrong.items()])
+
+
+def test_formats_write_all_times_as_duckdb() -> None:
+    """Weeks and days at the ends of years, hours of twelve, and years of fewer than four digits."""
+    random, format = (
+        Random(1),
+        "%Y %y %-y %m %-m %d %-d %j %-j %a %b %A %B %u %w %G %V %U %W %H %-H %I %-I %p %M %S %f %g",
+    )
+    first, last = dt.datetime.min, dt.datetime.max
+    times = [
+        dt.datetime(random.randrange(1, 9999), random.choice((1, 12)), random.randrange(1, 32)) for _ in range(200)
+    ]
+    times += [first + (last - first) * random.random() for _ in range(200)]
+    db, duck = lftj.Database(), duckdb_database()
+    for one in (db.sql, duck.execute):
+        one("create table v (t timestamp primary key)")
+    rows = [(time,) for time in sorted({first, *times})]
+    duck.executemany("insert into v values (?)", rows)
+    db.load("v", rows)
+    text = f"select t, strftime(t, '{format}') as of_time, strftime(t::date, '{format}') as of_date from v order by t"
+    assert [tuple(row) for row in db.sql(text)] == duck.execute(text).fetchall()

@@ -63,6 +63,7 @@ def deeper(depth: int) -> tuple[st.SearchStrategy[str], ...]:
         of("round({}, 1)", n),
     )
     texts = st.one_of(s, *choices["s"], of("({} || {})", s, s), of("substring({}, 2, 2)", s), of("upper({})", s))
+    texts |= of("strftime({}, '%d.%m. %a')", t)
     days = st.one_of(t, *choices["t"], of("({} + interval '1' month)::date", t), of("({} - 3)", t))
     bools = st.one_of(
         b,

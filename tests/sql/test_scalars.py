@@ -80,6 +80,12 @@ cbrt(f); cbrt(d); cbrt(j); chr((j + 70)::int); chr(228); ascii(s); ascii(w); uni
 translate(w, 'eea', 'xyz'); translate(w, s, 'xy'); translate(s, null, 'x'); translate(w, '', 'x'); translate(w, 'e', '')
 date_diff('quarter', t, u); date_diff('week', u, t); date_diff('week', p, u); date_diff('hour', p, u)
 date_diff('minute', p, p + interval '90' second); date_diff('second', u, p); datediff('hour', date '1995-01-01', p)
+strftime(t, '%d.%m.%Y'); strftime(p, '%H:%M:%S.%f %g'); strftime(u, 'Käse %% %y%%y %j')
+strftime(p, '%a %b %A %B %h %p')
+strftime(p, '%I %-I %-H %-M %-S'); strftime(t, '%-d.%-m.%-y %-j'); strftime(u, '%u %w %V %G %U %W'); strftime(t, null)
+strftime(p, '%c %x %X %T'); strftime(t, '%H:%M:%S %I %p'); strftime(t, ' '); strftime('%Y-%m', u); strftime(null, '%Y')
+strftime(timestamp '1969-12-31 23:59:59.000789', '%S.%f %g %W'); strftime(p + interval '750' millisecond, '%f')
+strftime(make_date(j + 2010, 1, 1), '%G-%V %U %W %j'); strftime(make_date(j + 2010, 12, 31), '%G-%V %U %W %j')
 make_date(2024, abs(j), 28); make_date(j + 2000, 2, 1); make_date(i, 1, 1) is null; make_date(2024, 2, 29)
 try_cast(w as int); try_cast(s as date); try_cast(w as double) + 1; try_cast(w || '.5' as decimal(9,1))
 try_cast(w || '.5' as decimal(2,1)); try_cast(i::text as tinyint); try_cast('2024-02-30' as date)
@@ -216,6 +222,11 @@ REFUSED = [
     ("t + interval '1' fortnight", "`fortnight` is no unit of time", "'1'", "one of these units"),
     ("interval '3' month", "an interval of months as a value", "'3'", "add it to a date"),
     ("extract(era from t)", "the field `era`", "era", "use one of `year`"),
+    ("strftime(t, '%Y %Q %d')", "`%Y %Q %d` is no format of a time", "'%Y %Q %d'", "use one of `%%`, `%-d`"),
+    ("strftime(t, 'at %')", "`at %` is no format of a time", "'at %'", "use one of `%%`, `%-d`"),
+    ("strftime(t, '%-Y')", "`%-Y` is no format of a time", "'%-Y'", "use one of `%%`, `%-d`"),
+    ("strftime(t, s)", "a format that is no constant text", "s", "write the format out"),
+    ("strftime(s, '%Y')", "`s` is text, and `strftime` takes date or timestamp", "s", "cast(s as date)"),
     ("date_diff('century', t, u)", "`date_diff` in units of century", "date_diff('century', t, u", "hour, minute"),
     ("yearweek(t, u)", "`yearweek` with 2 arguments", "yearweek(t, u", "leave the others out"),
     ("isoyear()", "`isoyear` without an argument", "isoyear", "write the arguments that it takes"),

@@ -228,6 +228,7 @@ SELECTS = [
     # subqueries in from
     "select s.m from (select a, max(n) as m from u group by a) s where s.m > 0",
     "select x + 1 from (select a as x from u where b = 'x') s",
+    "select strftime(d, '%b %Y') as m, count(*) as n from t group by m having strftime(min(d), '%d') > '01'",
     "select y, count(*) from (select extract(year from d) as y from t) s group by y",
     "select n, count(*) from (select a, count(*) as n from u group by a) s group by n",
     "select s.a, t.id from (select distinct a from u) s join t on t.a = s.a",

@@ -77,6 +77,8 @@ PARTS = {
     "select any_value(a, b) from t": "1:8: error: `any_value` takes 1 argument at most, and has 2",
     "select count_if(a > 1, 2) from t": "1:8: error: `count_if` takes 1 argument at most, and has 2",
     "select log10() from t": "1:8: error: `log10` without an argument",
+    "select strftime(d) from t": "1:8: error: `strftime` with 1 argument only",
+    "select strftime(d, '%Y', 1) from t": "1:8: error: `strftime` takes 2 arguments at most, and has 3",
     "select abs(a +) from t": "1:15: error: syntax error at `)`",
     "select abs(a ** ) from t": "1:17: error: syntax error at `)`",
     "select 1 a b": "1:12: error: syntax error at `b`",
@@ -170,7 +172,7 @@ WORDS = {
     "select avg(interval (a) day) over () from t": "1:8: error: `avg(interval (a) day)` of interval",
     "select avg(b) over (order by a) from t": "1:8: error: `avg(b)` of text",
     "select last_value(a respect nulls) over () from t": "1:8: error: not supported yet: `respect nulls` of `last_v",
-    "select strftime(d, '%Y') from t": "1:8: error: not supported yet: the function `strftime`",
+    "select strptime(b, '%Y') from t": "1:8: error: not supported yet: the function `strptime`",
     "select id from t where md5(b) = 'x'": "1:24: error: not supported yet: the function `md5`",
     "select substr(a, 1) from t": "1:15: error: `a` is bigint, and `substr` takes text",
     "select APPROX_QUANTILE(a, 0.5) from t": "1:8: error: not supported yet: the aggregate `approx_quantile`",
@@ -207,7 +209,7 @@ def test_what_is_not_supported_is_called_as_it_is_written(sql: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "remedy"),
     [
-        ("select strftime(d, '%Y') from t", "do: rewrite it with others"),
+        ("select strptime(b, '%Y') from t", "do: rewrite it with others"),
         ("select md5(b) from t", "do: rewrite it with others"),
         ("select rank() from t", "do: write `rank(...) over (order by ...)`"),
         ("select sum(b) over () from t", "do: cast it, or take `min`, `max` or `count`"),
@@ -217,7 +219,7 @@ def test_what_is_not_supported_is_called_as_it_is_written(sql: str) -> None:
     ],
 )
 def test_the_remedy_is_about_what_is_written(sql: str, remedy: str) -> None:
-    """It was `trim` instead of `strftime`, and `select` instead of `execute`."""
+    """It was `trim` instead of `strptime`, and `select` instead of `execute`."""
     assert _refusal(sql).endswith(remedy)
 
 
