@@ -61,7 +61,7 @@ class LftjSql(DuckDB):
                 _keep_format(found, self._tokens[self._index - 2])
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
-            return _of_all_rows(found) if isinstance(found, exp.Anonymous) else found
+            return _of_rows(found) if isinstance(found, exp.Anonymous) else found
 
         def _parse_cte(self) -> exp.CTE | exp.FunctionSpecification | None:
             begin = self._index
@@ -166,10 +166,13 @@ def _has_as(tokens: Sequence[Token], name: int) -> bool:
     return tokens[at].token_type in (TokenType.ALIAS, TokenType.USING)
 
 
-def _of_all_rows(function: exp.Anonymous) -> exp.Expr:
-    """`all (...)` of a query in more parentheses or of `values`, which sqlglot takes for a function."""
-    query = function.expressions[0] if len(function.expressions) == 1 else None
-    if function.name.upper() != "ALL" or not isinstance(query, exp.Query | exp.Values):
+def _of_rows(function: exp.Anonymous) -> exp.Expr:
+    """What sqlglot takes for a function: `row (...)`, and `all (...)` of a query in more parentheses or of `values`."""
+    name, arguments = function.name.upper(), function.expressions
+    if name == "ROW" and arguments:
+        return exp.Tuple(expressions=arguments)
+    query = arguments[0] if len(arguments) == 1 else None
+    if name != "ALL" or not isinstance(query, exp.Query | exp.Values):
         return function
     return exp.All(this=query if isinstance(query, exp.Subquery) else exp.Subquery(this=query))
 

@@ -206,27 +206,39 @@ def _comparison(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjuncti
     op = COMPARED[type(node)]
     left, right = plain(node.this), plain(node.expression)
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
-        return of.truth(_tuples(of, node, left, right), wanted)
+        return of.truth(_of_rows(of, node, left, right), wanted)
     op = op if wanted or wanted is None else NEGATED[op]
     return compare(
         of, [of.value(left), of.value(right)], lambda v: compared(op, v[0], v[1], node, of.scope.source), wanted
     )
 
 
-def _tuples(of: Translator, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> exp.Expr:
-    if len(left.expressions) != len(right.expressions):
+# What says of values of two rows that they differ, and that the rows are in order.
+_FIRST: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
+_ALIKE: dict[type[exp.Expr], type[exp.Expr]] = {exp.NEQ: exp.EQ, exp.NullSafeNEQ: exp.NullSafeEQ}
+
+
+def _of_rows(of: Translator, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> exp.Expr:
+    """What a comparison of rows says of their values: `(a, b) < (x, y)` is `a < x or (a = x and b < y)`."""
+    ones, others = left.expressions, right.expressions
+    if len(ones) != len(others):
         raise of.scope.source.error(
-            f"`{as_duckdb(node)}` compares {len(left.expressions)} values with {len(right.expressions)}",
+            f"`{as_duckdb(node)}` compares {len(ones)} values with {len(others)}",
             node,
             why="rows are compared value by value",
             remedy="give as many on both sides",
         )
-    equal = exp.and_(*(exp.EQ(this=a, expression=b) for a, b in zip(left.expressions, right.expressions, strict=True)))
-    if isinstance(node, exp.EQ):
-        return equal
-    if isinstance(node, exp.NEQ):
-        return exp.Not(this=exp.Paren(this=equal))
-    raise of.scope.source.unsupported("an order of rows", node, "compare the values one by one")
+
+    def each(kind: type[exp.Expr]) -> list[exp.Expr]:
+        return [kind(this=a.copy(), expression=b.copy()) for a, b in zip(ones, others, strict=True)]
+
+    if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
+        alike = exp.and_(*each(_ALIKE.get(type(node), type(node))), copy=False)
+        return exp.Not(this=exp.Paren(this=alike)) if type(node) in _ALIKE else alike
+    first, equal, made = each(_FIRST.get(type(node), type(node))), each(exp.EQ), each(type(node))[-1]
+    for at in reversed(range(len(first) - 1)):
+        made = exp.or_(first[at], exp.and_(equal[at], made, copy=False), copy=False)
+    return made
 
 
 def _between(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
@@ -240,8 +252,11 @@ def _null_safe(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunctio
     """`is [not] distinct from`, which is never unknown."""
     if wanted is None:
         return []
+    one, two = plain(node.this), plain(node.expression)
+    if isinstance(one, exp.Tuple) and isinstance(two, exp.Tuple):
+        return of.truth(_of_rows(of, node, one, two), wanted)
     alike = wanted is isinstance(node, exp.NullSafeEQ)
-    left, right = of.value(node.this), of.value(node.expression)
+    left, right = of.value(one), of.value(two)
     op = "=" if alike else "!="
     found = compare(of, [left, right], lambda v: compared(op, v[0], v[1], node, of.scope.source), True)
     null = [[_literals(cases, null=at) for at in (True, False)] for cases in (left, right)]

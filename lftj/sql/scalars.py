@@ -111,6 +111,9 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
         remedy = "give it out in a subquery of `from`"
         return source.unsupported("a window function in this place", node, remedy)
+    if isinstance(node, exp.Tuple):
+        remedy = "compare it with another row, as in `(a, b) < (1, 2)`, or give its values one by one"
+        return source.unsupported(f"the row `{as_duckdb(node)}` as a value", node, remedy)
     return source.unsupported(f"`{as_duckdb(node)}`", node)
 
 
