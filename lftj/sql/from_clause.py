@@ -4,6 +4,7 @@
     t join u on c   the same, and the condition c
     (select ...)    merged into the body where nothing groups its rows; else the atom of its head
     left join ...   the atom of a head with the rows of the join (`outer_joins.py`)
+    semi join ...   the condition that a head has a row for what `on` names
 
 In `using` and `natural` joins a column that both sides have is one column. A join is of the tables behind the last
 comma: those before it are beside its rows, and a name after `on` is theirs if no table of the join has it.
@@ -23,7 +24,7 @@ from lftj.language.types import NUMBER
 from lftj.sql.branches import renamed
 from lftj.sql.cases import is_null, split
 from lftj.sql.catalogue import unlike
-from lftj.sql.outer_joins import outer_join, side_of
+from lftj.sql.outer_joins import outer_join, semi_join, side_of
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.series import series
@@ -78,12 +79,24 @@ def _add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) ->
 def _join(scope: QueryScope, join: exp.Join, first: int) -> None:
     """Join a table to those of the scope from the `first` on; those before it are in front of a comma."""
     method, side, kind = (str(join.args.get(name) or "").upper() for name in ("method", "side", "kind"))
-    if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS"):
-        shown = " ".join(part.lower() for part in (method, kind) if part)
-        raise scope.source.unsupported(f"`{shown} join`", join, "use `exists`, or an inner or outer join")
+    semi = kind in ("SEMI", "ANTI")
+    if method not in ("", "NATURAL") or not (semi or kind in ("", "INNER", "OUTER", "CROSS")) or (semi and side):
+        shown = " ".join(part.lower() for part in (method, side * semi, kind) if part)
+        remedy = f"write `{kind.lower()} join`" if semi else "use `exists`, or an inner or outer join"
+        raise scope.source.unsupported(f"`{shown} join`", join, remedy)
     conditional = (side or kind == "INNER" or join.meta.get("word")) and not method and kind != "CROSS"
     if conditional and not join.args.get("on") and not join.args.get("using"):
         raise without_condition(scope, join)
+    if semi:
+        right = QueryScope(scope.queries, Beside(scope))
+        if isinstance(join.this, exp.Lateral):
+            remedy = "use an inner or left join, or `exists`"
+            raise scope.source.unsupported(f"`lateral` in `{kind.lower()} join`", join.this, remedy)
+        add_table(right, join.this)
+        for source in right.sources:
+            check_name(scope, source, join.this)
+        semi_join(scope, join, right, first, anti=kind == "ANTI")
+        return
     if side:
         right = QueryScope(scope.queries, Beside(scope))
         if not isinstance(join.this, exp.Lateral):

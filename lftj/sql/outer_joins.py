@@ -1,5 +1,7 @@
 """Outer joins: a head with the rows that match, and with those of a side that match nothing, null beside them.
 
+A semi join keeps the rows of the left side that `@v.match2` below has, and an anti join the others.
+
     l left join r on c      @v.join1(l.., r..)     :- l(..), r(..), c.
                             @v.join1(l.., null..)  :- l(..), !@v.match2(l's columns in c).
                             @v.match2(l's columns) :- r(..), c.
@@ -27,7 +29,7 @@ from lftj.sql.catalogue import unlike
 from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope, named
 from lftj.sql.scope import Case
 from lftj.sql.select_block import Output, SelectBlock, rows_of
-from lftj.sql.semi_joins import negative
+from lftj.sql.semi_joins import negative, positive
 from lftj.sql.shared_columns import equality, merge, shared_columns
 from lftj.sql.sql_expressions import conjuncts, holds, value
 from lftj.sql.view import OutputColumn, Rows
@@ -148,6 +150,40 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str, right: QueryScope, 
         merge(shared, kept)
 
 
+def semi_join(scope: QueryScope, join: exp.Join, right: QueryScope, first: int, *, anti: bool) -> None:
+    """Keep the rows of a scope that a row of `right` matches; with `anti` those that none matches."""
+    match = QueryScope(scope.queries, scope)
+    side_of(right, join).add(match, lambda p: match.parameter(_parameter(scope, p), p.variable.name, p.node))
+    both = QueryScope(scope.queries, None)
+    both.sources = [*scope.sources[first:], *match.sources]
+    for column in [node for part in _on(join) for node in part.find_all(exp.Column)]:
+        if column.find_ancestor(exp.Query, exp.Join) is join:
+            both.own(column)  # an error of a name that either side has
+    found = _matching(scope, match, join, first, left=True)
+    scope.body.conditions.append(negative(scope, found) if anti else positive(scope, found, ()))
+
+
+def _matching(scope: QueryScope, match: QueryScope, join: exp.Join, first: int, *, left: bool) -> Derived:
+    """The head that says for which rows of a scope the other side of a join has a row, whose tables `match` has.
+
+    `left`: the scope is that of the left side.
+    """
+    of_left = (scope if left else match).sources[first:]
+    of_right = (match if left else scope).sources
+    for shared in shared_columns(match, join, of_left, of_right):
+        own, other = (shared.right, shared.left) if left else (shared.left, shared.right)
+        parameter = match.parameter(other.cases, other.name)
+        sides = (parameter, own.cases) if left else (own.cases, parameter)
+        match.body.conditions.append(holds(equality(match, shared, *sides), match))
+    for table in match.sources:  # what a name alone means is told of both sides together
+        meant = [(name, named([*of_left, *of_right], name)) for name in table.columns]
+        table.hidden |= {name for name, found in meant if found and found[0].table is not table}
+    with scope.joining(first):
+        for part in _on(join):
+            match.body.conditions.append(holds(part, match))
+    return rows_of(scope.queries, [SelectBlock(match, [])], distinct=True, word="match")
+
+
 def side_of(scope: QueryScope, node: exp.Expr) -> _JoinSide:
     """The tables of a scope as one relation."""
     if len(scope.body.atoms) == 1 and not scope.body.conditions:
@@ -264,20 +300,7 @@ class _Join:
             lambda p: match.parameter(_parameter(scope, p), p.variable.name, p.node),
             lambda place: match.parameter(columns[place], "column"),
         )
-        left, right = (scope, match) if at == 0 else (match, scope)
-        of_left = left.sources[self.first :]
-        for shared in shared_columns(match, self.join, of_left, right.sources):
-            own, other = (shared.right, shared.left) if at == 0 else (shared.left, shared.right)
-            parameter = match.parameter(other.cases, other.name)
-            sides = (parameter, own.cases) if at == 0 else (own.cases, parameter)
-            match.body.conditions.append(holds(equality(match, shared, *sides), match))
-        for table in match.sources:  # what a name alone means is told of both sides together
-            meant = [(name, named([*of_left, *right.sources], name)) for name in table.columns]
-            table.hidden |= {name for name, found in meant if found and found[0].table is not table}
-        with scope.joining(self.first):
-            for part in _on(self.join):
-                match.body.conditions.append(holds(part, match))
-        found = rows_of(scope.queries, [SelectBlock(match, [])], distinct=True, word="match")
+        found = _matching(scope, match, self.join, self.first, left=at == 0)
         scope.body.conditions.append(negative(scope, found))
         self.bodies.append((scope, [columns, None] if at == 0 else [None, columns]))
 

@@ -164,7 +164,7 @@ def source(scope: Scope) -> str:
         if i == 0:
             text = f"{table} {name}"
             continue
-        kind = scope.pick("inner", "inner", "left", "right", "full", "cross", ",")
+        kind = scope.pick("inner", "inner", "left", "right", "full", "cross", ",", "semi", "anti")
         if kind in ("cross", ","):
             if kind == ",":
                 since_comma = len(before)
@@ -178,6 +178,8 @@ def source(scope: Scope) -> str:
             joined = Scope(scope.draw, before + own, 2, scope.used)
             more = f" and {predicate(joined, 0)}" if kind != "full" else ""
         text += f" {kind} join {table} {name} on {first} = {second}{more}"
+        if kind in ("semi", "anti"):
+            del scope.columns[-len(own) :]
     return text
 
 
