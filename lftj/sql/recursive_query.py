@@ -106,6 +106,9 @@ class RecursiveQuery:
                 self.node,
                 "write `select ... union select ...`, of which only the second reads it",
             )
+        if query.args.get("by_name"):
+            remedy = "give the columns out in the same order in the start and in the step"
+            raise text.unsupported(f"`union by name` in the recursive query `{self.name}`", query.right, remedy)
         for part in query.find_all(exp.Query):
             if limited(part) and self._reads(part):
                 raise text.unsupported(

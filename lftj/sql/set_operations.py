@@ -2,6 +2,7 @@
 
     union          one head with the rules of both sides
     union all      the copies of both sides added up
+    ... by name    columns meet by their names, and one that a side does not have is null there
     intersect      a row that both have                      all: as often as the side that has it less often
     except         a row that the right side does not have   all: as often as the left has it more often
 
@@ -11,6 +12,7 @@ Null is one value here, as in `group by`. Columns meet in a common type: whole n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,12 +38,16 @@ if TYPE_CHECKING:
 
 def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | None, distinct: bool) -> Derived:
     """The rows of a set operation; `distinct`: how often a row is there does not matter."""
-    if node.args.get("by_name"):
-        raise queries.text.unsupported("`by name`", node, "name the columns in the same order")
     each_once = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        blocks = [block for part in (node.left, node.right) for block in operands(queries, part, around, each_once)]
+        if node.args.get("by_name"):
+            blocks = _by_name([_side(queries, part, around) for part in (node.left, node.right)], queries.text)
+        else:
+            blocks = [block for part in (node.left, node.right) for block in operands(queries, part, around, each_once)]
         return rows_of(queries, [*unified(queries, blocks, node)], distinct=distinct or each_once, word="union")
+    if node.args.get("by_name"):
+        remedy = "give the columns out in the same order on both sides"
+        raise queries.text.unsupported(f"`{node.key} by name`", node, remedy)
     sides = [_side(queries, part, around) for part in (node.left, node.right)]
     one, two = (
         rows_of(queries, [block], distinct=each_once or (distinct and isinstance(node, exp.Intersect)), word="side")
@@ -72,6 +78,30 @@ def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> SelectBlo
     derived = queries.rows_of(node, Beside(scope))
     source = scope.add(derived, "")
     return SelectBlock(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
+
+
+def _by_name(blocks: Sequence[SelectBlock], source: SqlText) -> list[SelectBlock]:
+    """The blocks with the columns that any of them has, as these come, and null for those that a block lacks."""
+    each: list[dict[str, Output]] = []
+    for block in blocks:
+        each.append({})
+        for output in block.outputs:
+            if each[-1].setdefault(output.name.casefold(), output) is not output:
+                raise source.error(
+                    f"two columns named `{output.name}` in a side of `union by name`",
+                    output.node,
+                    why="columns of both sides meet by their names",
+                    remedy=f"give one of them another name, as in `{output.name} as other`",
+                )
+    first = {name: output for own in reversed(each) for name, output in own.items()}
+    names = dict.fromkeys(name for own in each for name in own)
+    return [
+        replace(
+            block,
+            outputs=[own.get(name) or Output(first[name].name, [null_case(())], first[name].node) for name in names],
+        )
+        for block, own in zip(blocks, each, strict=True)
+    ]
 
 
 def unified(

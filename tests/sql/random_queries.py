@@ -265,7 +265,7 @@ def unlimited(draw: Callable) -> str:
     if draw(st.integers(0, 99)) < 80:
         return core(draw)
     kinds = tuple(draw(st.lists(st.sampled_from(["int", "text"]), min_size=1, max_size=2)))
-    word = draw(st.sampled_from(["union", "union all", "intersect", "except"]))
+    word = draw(st.sampled_from(["union", "union all", "union all by name", "intersect", "except"]))
     return f"{core(draw, kinds)} {word} {core(draw, kinds)}"
 
 

@@ -153,6 +153,12 @@ PARTS = {
     "select a from t order by 4": "there is no column 4",
     "select distinct a from t order by b": "not supported yet: `order by` what the query does not give out",
     "select a from t union select b from u": "has values of type bigint and of type text",
+    "select id, a, id from t union by name select a from u": "1:15: error: two columns named `id` in a side of `union",
+    "select id from t union all by name select a, n as A from u": "1:46: error: two columns named `A` in a side of",
+    "select b from t union by name select a as b from u": "1:38: error: `a` has values of type bigint and of type text",
+    "select a from t intersect by name select a from u": "not supported yet: `intersect by name`",
+    "with recursive r(x, y) as (select 1 as x, 2 as y union by name select y, x from r) select * from r": "not "
+    "supported yet: `union by name` in the recursive query `r`",
     "select id from t where (a, b) in (select a from u)": "2 values against a subquery with 1 columns",
     "select id from t where (a, b) not in (select a, b from u)": "`not in` of several columns that may be null",
     "select id from t where (a, b) <> all (select a, b from u)": "`<> all` of several columns that may be null\n",
