@@ -9,6 +9,7 @@ there are several, each is a head, and another adds them up. Null contributes no
     count(distinct x) @v.distinct1(k, x) :- t(k, x).   @v.count2[k] = count : { @v.distinct1(k, x) }
     string_agg(x)     joined_texts.py
     arg_max(x, y)     @v.max1[k] = max y : { t(k, x, y) }            @v.min2[k] = min x : { t(k, x, y), @v.max1(k, y) }
+    mode(x)           the same of y, how often the group has x: @v.count1[k, x] = count : { t(k, x) }
 
 A group in which nothing contributes has null, or 0 of a count: a head with both reads those that have something, and
 negates it for the others. Without `group by` there is one group, of no rows too.
@@ -53,6 +54,7 @@ _OPS: dict[type[exp.Expr], str] = {
     exp.AnyValue: "min",
     exp.ArgMax: "min",
     exp.ArgMin: "min",
+    exp.Mode: "min",
     exp.GroupConcat: "cat",
     exp.Median: "quantile",
     exp.Quantile: "quantile",
@@ -113,7 +115,7 @@ class WrittenAggregate:
     """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives.
 
     `top`: "max" or "min", if it takes only from rows with the extreme of another value · `by`: the cases of that.
-    `order`, `separator`: of texts that are joined.
+    `most`: it takes only the values that most rows have · `order`, `separator`: of texts that are joined.
     """
 
     op: str
@@ -123,6 +125,7 @@ class WrittenAggregate:
     type: str
     top: str = ""
     by: list[Case] = field(default_factory=list)
+    most: bool = False
     order: list[TextOrder] = field(default_factory=list)
     separator: str = ""
 
@@ -168,7 +171,7 @@ class AggregateHeads:
                 f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
                 inner,
                 "use sum, count, avg, min, max, arg_max, arg_min, stddev, variance, median, quantile_cont, "
-                "quantile_disc or string_agg",
+                "quantile_disc, mode or string_agg",
             )
         taken = inner.this
         if op == "cat" and isinstance(taken, exp.Order):
@@ -205,7 +208,9 @@ class AggregateHeads:
                 inner,
                 "cast it to bigint, or give the table a primary key",
             )
-        return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_, top, by)
+        most = isinstance(inner, exp.Mode)
+        distinct &= most or op not in ("min", "max")
+        return WrittenAggregate(op, distinct, cases, conditions, type_, top, by, most)
 
     def _quantile(
         self, node: exp.Expr, cases: list[Case], conditions: list[Conjunction], type_: str, *, distinct: bool
@@ -318,7 +323,35 @@ class AggregateHeads:
                 found.contributions.append((choice, term))
         if written.distinct:
             found.contributions = self._distinct(found.contributions, written)
+        if written.most:
+            found.contributions = self._of_most(found.contributions, written)
         return found
+
+    def _of_most(
+        self, contributions: Sequence[tuple[KeyedBranch, ast.Term]], written: WrittenAggregate
+    ) -> list[tuple[KeyedBranch, ast.Term]]:
+        """The contributions of the values that most rows of a group have, each once."""
+        if not contributions:
+            return []
+        columns, counts = self._numbers(contributions, written.type)
+        variables = [self.heads.variable(column.name, column.nullable) for column in columns]
+        number, most = self.heads.variable("count", False), self.heads.name("max")
+        atom = RowAtom(
+            Rows.of(counts, (*columns, OutputColumn("count", NUMBER, False)), bag=False), (*variables, number)
+        )
+        *key, value = variables
+        self.heads.aggregate(most, "max", number, key, [atom.atom])
+        branch = Branch((atom,), (ast.Atom(most, (*key, number)), *or_null(self.heads, key)), {})
+        outside = len(self.grouping.parameters)
+        return [(KeyedBranch(branch, tuple(key[:outside]), tuple(key[outside:])), value)]
+
+    def _numbers(
+        self, parts: Sequence[tuple[KeyedBranch, ast.Term]], type_: str
+    ) -> tuple[tuple[OutputColumn, ...], str]:
+        """(the columns of the groups and a value, the head that says how many rows of a group have it)."""
+        columns = (*self.grouping.columns, OutputColumn("value", type_, False))
+        counted = [self.heads.counted((*choice.terms, term), choice.branch) for choice, term in parts]
+        return columns, self.heads.added_up(counted, len(columns), columns)
 
     def _of_tops(self, written: WrittenAggregate) -> list[tuple[KeyedBranch, ast.Term]]:
         """The contributions of rows with the extreme of another value in their group; neither value is null."""
@@ -453,9 +486,8 @@ class AggregateHeads:
                 operand = ast.Functor(COUNTED, (term, product_of(copies))) if copies else term
                 return heads.folded(op, operand, choice.terms, choice.branch)
             return ""
-        counted = [heads.counted((*choice.terms, term), choice.branch) for choice, term in parts]
-        columns = (*grouping.columns, OutputColumn("value", type_, False))
-        counts, name = heads.added_up(counted, len(columns), columns), heads.name(op)
+        _, counts = self._numbers(parts, type_)
+        name = heads.name(op)
         key = [heads.variable(column.name, column.nullable) for column in grouping.columns]
         value, number = heads.variable("value", False), heads.variable("count", False)
         operand = ast.Functor(COUNTED, (value, number))

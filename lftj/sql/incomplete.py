@@ -23,7 +23,7 @@ def check_complete(statement: exp.Expr, source: SqlText) -> None:
         _check_arguments(node, source)
         if isinstance(node, exp.AggFunc):
             _check_star(node, source)
-        if isinstance(node, _OF_SOMETHING):
+        if isinstance(node, _OF_SOMETHING) and not isinstance(node.parent, exp.WithinGroup):
             _some_argument(node, source)
         if type(node) in _CHECKS:
             _CHECKS[type(node)](node, source)
@@ -246,7 +246,7 @@ def _check_star(node: exp.AggFunc, source: SqlText) -> None:
 
 # How many arguments functions take for which the parser knows more, of other dialects, or drops the others.
 _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
-    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf, exp.AnyValue), 1),
+    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Length, exp.LastDay, exp.CountIf, exp.AnyValue, exp.Mode), 1),
     **dict.fromkeys((exp.Round, exp.Left, exp.Right, exp.Contains, exp.Mod, exp.AddMonths, exp.Trunc, exp.Trim), 2),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.BitwiseXor, exp.TimeToStr), 2),
     **dict.fromkeys((exp.Substring, exp.Replace, exp.DateDiff, exp.SplitPart, exp.Pad, exp.ArgMax, exp.ArgMin), 3),
@@ -255,7 +255,7 @@ _MOST_ARGUMENTS: dict[type[exp.Expr], int] = {
 _LEAST_ARGUMENTS: dict[type[exp.Expr], int] = {exp.Replace: 3, exp.SplitPart: 3, exp.ArgMax: 2, exp.ArgMin: 2}
 # Those that need one, and of which the parser makes trees without.
 _OF_SOMETHING = (
-    *(exp.Count, exp.Sum, exp.Avg, exp.Max, exp.Min),
+    *(exp.Count, exp.Sum, exp.Avg, exp.Max, exp.Min, exp.Mode),
     *(exp.Floor, exp.Ceil, exp.Abs, exp.Date, exp.Timestamp),
 )
 _MOST_BY_NAME = {"date_part": 2, "datepart": 2, "weekday": 1, "suffix": 2, "prefix": 2}

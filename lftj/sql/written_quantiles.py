@@ -1,5 +1,7 @@
 """Quantiles: `median`, `quantile_cont`, `quantile_disc`, and `percentile_cont(p) within group (order by x)`.
 
+`mode() within group (order by x)`, which is `mode(x)`, is written so, too.
+
     median(x)        @v.quantile_cont1[k] = quantile_cont(0.5) x : { t(k, x, id) }
 
 A median of what has no middle between two, such as texts, is the lesser of the two. Of dates it is a timestamp.
@@ -23,7 +25,7 @@ from lftj.values.type_table import family_of
 
 CONT, DISC = "quantile_cont", "quantile_disc"
 # How the standard writes them, where what is ordered by is what is taken.
-_WITHIN = (exp.PercentileCont, exp.PercentileDisc)
+_WITHIN = (exp.PercentileCont, exp.PercentileDisc, exp.Mode)
 
 
 def without_within_group(query: exp.Expr, text: SqlText) -> exp.Expr:
@@ -45,18 +47,20 @@ def without_within_group(query: exp.Expr, text: SqlText) -> exp.Expr:
 
 def _as_function(node: exp.WithinGroup, text: SqlText) -> exp.Expr:
     function = node.this
-    if not isinstance(function, _WITHIN):
-        raise text.unsupported(
-            f"`{text.call(function)}` within a group", node, "use percentile_cont or percentile_disc"
-        )
+    of_mode = isinstance(function, exp.Mode)
+    if not isinstance(function, _WITHIN) or (of_mode and function.this is not None):
+        remedy = "leave `within group` out" if of_mode else "use percentile_cont, percentile_disc or mode"
+        raise text.unsupported(f"`{text.call(function)}` within a group", node, remedy)
     by, *more = node.expression.expressions
     if more:
         raise text.unsupported(f"`{text.call(function)}` of several values", node, "order by one value")
+    if by.args.get("desc") and not isinstance(function, exp.PercentileCont):
+        remedy = "order upwards" + ", by the rest of the fraction" * isinstance(function, exp.PercentileDisc)
+        raise text.unsupported(f"`{text.call(function)}` in descending order", node, remedy)
+    if of_mode:
+        return standing_for(node, exp.Mode(this=by.this.copy()))
     fraction: exp.Expr = function.this.copy()
     if by.args.get("desc"):
-        if isinstance(function, exp.PercentileDisc):
-            remedy = "order upwards, by the rest of the fraction"
-            raise text.unsupported(f"`{text.call(function)}` in descending order", node, remedy)
         fraction = in_place_of(function.this, exp.Sub(this=exp.Literal.number(1), expression=exp.paren(fraction)))
     made: exp.Expr = type(function)(this=by.this.copy(), expression=fraction)
     return standing_for(node, made)

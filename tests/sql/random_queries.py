@@ -193,6 +193,7 @@ def aggregate(scope: Scope, depth: int = 0) -> tuple[str, str]:
         options += [(f"string_agg({value}, ',' order by {value})", "text")]
     options += [(f"arg_max({value}, {value})", kind)]  # of one value: DuckDB takes any of the rows with the greatest
     options += [(f"quantile_disc({value}, {scope.pick('0', '0.3', '0.5', '1')})", kind)]
+    options += [(f"mode() within group (order by {value})", kind)]  # in order DuckDB takes the least, as lftj does
     if kind == "int":
         options += [(f"median({value})", "float"), (f"quantile_cont({value}, 0.25)", "float")]
     if kind in ("int", "money"):

@@ -138,7 +138,12 @@ PARTS = {
     "descending order",
     "select percentile_cont(0.5) within group (order by a, id) from t": "not supported yet: `percentile_cont(0.5)` of "
     "several values",
-    "select mode() within group (order by a) from t": "not supported yet: `mode()` within a group",
+    "select mode() within group (order by a desc) from t": "not supported yet: `mode()` in descending order",
+    "select mode(a) within group (order by b) from t": "1:8: error: not supported yet: `mode(a)` within a group",
+    "select avg(a) within group (order by b) from t": "1:8: error: not supported yet: `avg(a)` within a group",
+    "select mode(sum(a)) from t": "1:13: error: `sum(a)` within another aggregate",
+    "select mode(a) over () from t": "1:8: error: not supported yet: `mode(a)` over a window",
+    "select id from t where mode(a) = 1": "1:24: error: `mode(a)` is an aggregate, and stands where each row has a",
     "select median(sum(a)) from t": "`sum(a)` within another aggregate",
     "select quantile_cont(a, 0.5) over () from t": "not supported yet: `quantile_cont(a, 0.5)` over a window",
     "select arg_max(a, sum(a)) from t": "`sum(a)` within another aggregate",
