@@ -115,6 +115,7 @@ _ARITHMETIC = (
         INTEGRAL,
         "MOD",
         INTEGRAL,
+        typed.REST,
         total_with=_not_zero,
     ),
     _of_two(

@@ -60,7 +60,7 @@ _CONVERSIONS = {
     frozenset({TIMESTAMP}): "convert it with `to_timestamp`",
     frozenset({FLOAT, DECIMAL}): "convert it with `to_float` or `to_decimal`",
 }
-_ONE_SCALE = "decimals are added where they have as many digits behind the point; `to_decimal` gives them as many"
+_ONE_SCALE = "`+`, `-` and `%` take decimals with as many digits behind the point; `to_decimal` gives them as many"
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@
     date + duration, date - duration               a date: of the duration the whole days, as in Python
     timestamp + duration, timestamp - duration     a timestamp; duration + timestamp, too
     duration + duration, - , * number, / number    a duration; `/` truncates towards zero
-    decimal + decimal, -                           of one scale, which it keeps
+    decimal + decimal, -, %                        of one scale, which it keeps
     decimal * decimal                              the scales add up
     decimal * number                               a decimal of the same scale
 
@@ -115,3 +115,4 @@ TIMES = (
     Overload((DECIMAL, DECIMAL), _product, "DECIMAL_MUL", partial=True),
 )
 OVER = (Overload((DURATION, NUMBER), DURATION, "DURATION_DIV", partial=True),)
+REST = (Overload((DECIMAL, DECIMAL), FIRST, "MOD", same=True, partial=True),)

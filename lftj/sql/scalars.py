@@ -364,7 +364,7 @@ def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Exp
         raise of.scope.source.unsupported(f"`{op}` of ubigint", node, "cast both sides to bigint, or to double")
     if families in ({NUMBER}, {UNSIGNED}):
         return call("/" if op == "//" else op, left.type, left.term, right.term), left.type
-    if UNSIGNED in families or op in ("//", "%"):
+    if UNSIGNED in families or op == "//":
         raise _no_operator(of, op, left, right, node)
     scales = scale_of(left.type), scale_of(right.type)
     if op == "*":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -257,3 +258,19 @@ def test_examples_hold(name: str) -> None:
     assert ("-" if name == "neg" else name) in example
     db = lftj.Database(f".decl p(x:number)\np(1) :- {example}.")
     assert list(db["p"]) == [(1,)]
+
+
+def test_the_remainder_of_decimals_is_that_of_their_digits() -> None:
+    """With the sign of what is divided; of rows that come and go, and an error of those with the divisor 0."""
+    db = lftj.Database(".decl t(x:decimal(9,2), y:decimal(9,2))\nr(x, y, z) :- t(x, y), z = x % y.")
+    pairs = [("5.50", "2.25"), ("-5.50", "2.25"), ("5.50", "-2.25"), ("-0.01", "9999999.99"), ("7.00", "0.07")]
+    rows = [(Decimal(x), Decimal(y)) for x, y in pairs]
+    for row in rows:
+        with db.transaction() as tx:
+            tx.insert("t", [row])
+    assert set(db["r"]) == {(x, y, x % y) for x, y in rows}
+    with pytest.raises(EvaluationError, match="division by zero"), db.transaction() as tx:
+        tx.insert("t", [(Decimal(1), Decimal(0))])
+    with db.transaction() as tx:
+        tx.erase("t", rows[1:])
+    assert list(db["r"]) == [(Decimal("5.50"), Decimal("2.25"), Decimal("1.00"))]

@@ -29,6 +29,7 @@ rpad(s, n::int, f); lpad(s, m::int, '😀b'); rpad(s, 7, '*'); ltrim(s, t); rtri
 rtrim(s, ' é😀'); trim(leading 'a' from s); substring(reverse(s), n, m); left(s || t, n) || right(t, m)
 trunc(x, 1); trunc(x, 0); trunc(x, -1); trunc(x, 9); trunc(n, -1); trunc(far, -3); trunc(-far, -9); n >> m; far >> m
 far >> n; -far >> n; abs(n) << abs(m); abs(n) << 3; 1 << abs(n); n >> far; -far >> far; 0 << abs(far)
+x % 0.7; x % (n * 2 + 1); -x % 12.25; mod(n, 1.5)
 position(t in s); contains(s, t); starts_with(s, t); ends_with(s, t); greatest(n, m, far); least(s, t, f)
 """
 TEXTS = (

@@ -27,7 +27,8 @@ i + 1; i + j; i * 2 - j; d + e; d * e; d * (1 - e); d + i; i * d; f + d; f * i; 
 j % 3; -i; -d; - f; 1.5 * d; 0.06 - 0.01; d - 1; 2 * 3 + 4; d + 10000000000.0; d * 1.05 * e; '2' + i; null + i
 0.2 * (d / 3); 1.5 * 1.25; -(1.5); 3 / 2; 1e3 * i; 100; 1.50; 'x'; true; null; abs(i); abs(d); abs(f); abs(-1.5)
 round(d, 1); round(e, 2); round(f, 1); round(d); round(2.5); round(i, -1); round(j, 2); floor(d); ceil(d); floor(f)
-ceil(e); power(j, 2); mod(j, 3); greatest(d, 10000000000.00)
+d % 2; d % 0.7; e % 0.25; d % j; mod(e, 2); mod(-5.5, 2.5); i % 1.5; d % (e + 1000); d % null; e % -0.3; 7 % 2.25
+d % 10000000000.5; (d * 3) % 0.04; ceil(e); power(j, 2); mod(j, 3); greatest(d, 10000000000.00)
 case when i > 0 then 'pos' when i < 0 then 'neg' else 'zero' end; case when i > 0 then i end
 case s when 'abc' then 1 when 'Käse' then 2 else 0 end; case when i > 0 then d else 0 end
 case when b then i else f end; case when i is null then null else 1.5 end

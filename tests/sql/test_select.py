@@ -25,6 +25,7 @@ SELECTS = [
     "select id, k from t, w where (id, k) <= (k, 3) and row(k, id) <> (4, 2)",
     "select id, (id, coalesce(b, '')) < (7, 'x') as before, (id, a) is distinct from (3, null) as other from t",
     "select id from t where (id, coalesce(b, 'y')) between (2, 'x') and (9, 'x')",
+    "select id, c % 0.7 as m, -c % 2 as w from t where (id + c) % 2 > 0.5",
     "select a + n as s, b from u",
     "select 1 as one, b from u",
     "select null as nothing, b from u",
