@@ -513,7 +513,7 @@ class Inference:
         root.conflicted = True
         related = ((f"{_is(root.domain)}, as {root.reason}", root.span),) if not isinstance(arg, ast.Constant) else ()
         self.findings.error(
-            f"type conflict: `{taker}` takes {_either(domain)}, and `{self._source(arg)}` is {_is(root.domain)}",
+            f"type conflict: `{taker}` takes {either_of(domain)}, and `{self._source(arg)}` is {_is(root.domain)}",
             arg.span,
             why="values of different types are not converted silently",
             remedy=_CONVERSIONS.get(domain, "convert it with `to_number`, `to_unsigned` or `to_float`"),
@@ -532,10 +532,10 @@ class Inference:
 
 def _is(domain: frozenset[str]) -> str:
     """What a term of a domain is: its type, or a word for the types that a literal leaves open."""
-    return {NUMERIC: "numeric", LITERAL: "numeric", INTEGRAL: "an integer"}.get(domain) or _either(domain)
+    return {NUMERIC: "numeric", LITERAL: "numeric", INTEGRAL: "an integer"}.get(domain) or either_of(domain)
 
 
-def _either(domain: frozenset[str]) -> str:
+def either_of(domain: frozenset[str]) -> str:
     """The types of a domain in words."""
     words = [name for family in BASE_TYPES for name in sorted(domain) if family_of(name) == family]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -14,7 +14,7 @@ from lftj.language.aggregate_specs import AGGREGATES, sum_of_nothing
 from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Parameter, Plain, Term, Value, Var
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import FUNCTORS, IS_NULL, OR_NULL
-from lftj.language.infer import TypedClause
+from lftj.language.infer import TypedClause, either_of
 from lftj.language.null import admitted, is_null, not_null, values_that_may_be_null
 from lftj.language.text import term_source
 from lftj.language.types import ANY, FLOAT, NUMBER, RANGES, SYMBOL, TIMESTAMP
@@ -94,12 +94,16 @@ def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> N
 
 
 def check_parameters(clause: TypedClause, findings: Findings) -> None:
-    """Report the parameters of a query that could be of any type."""
+    """Report the parameters of a query that could be of several types, none of them a number."""
     for term in terms_of(clause.rule):
         slot = clause.slot(term) if isinstance(term, ast.Parameter) else None
-        if isinstance(term, ast.Parameter) and slot is not None and slot.root().domain == ANY:
+        if not isinstance(term, ast.Parameter) or slot is None:
+            continue
+        domain = slot.root().domain
+        if domain == ANY or (slot.type is None and NUMBER not in domain):
             findings.error(
-                f"the type of `${term.name}` is not known",
+                f"the type of `${term.name}` is not known"
+                + ("" if domain == ANY else f": it may be {either_of(domain)} here"),
                 term.span,
                 why="a parameter has the type of the column or the term that it stands in or is compared with",
                 remedy=f"use `${term.name}` as an argument of an atom, or compare it with a variable of one",

@@ -7,6 +7,7 @@ questions; and what is refused, in full text.
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import threading
 from typing import Any
@@ -398,6 +399,23 @@ def test_what_is_refused(text: str, given: dict[str, Any], message: str) -> None
         with pytest.raises(lftj.DataError) as again:
             db.prepare_query(text)(**given)
         assert str(again.value) == message
+
+
+def test_a_parameter_that_may_be_a_date_or_a_timestamp() -> None:
+    db = lftj.Database(".decl day(d:date)  .decl year(y:number)  year(2024).")
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.query("year(y), year($when) < y", when=3)
+    assert str(caught.value) == (
+        "<query>:1:15: error: the type of `$when` is not known: it may be date or timestamp here\n"
+        "    year(y), year($when) < y\n"
+        "                  ^^^^^\n"
+        "  why: a parameter has the type of the column or the term that it stands in or is compared with\n"
+        "  do: use `$when` as an argument of an atom, or compare it with a variable of one"
+    )
+    with pytest.raises(lftj.ProgramError, match=r"`\$when` is not known: it may be date or timestamp here"):
+        db.prepare_query("year(y), add_months($when, y) = add_months($when, 1)")
+    db.load("day", [(dt.date(2023, 5, 1),)])
+    assert list(db.query("day($when), year(y), year($when) < y", when=dt.date(2023, 5, 1))) == [(2024,)]
 
 
 def test_a_parameter_in_a_rule() -> None:
