@@ -171,7 +171,8 @@ class Trace:
         for evaluation in evaluations:
             # Of a clause that computes texts, the first part: what the others will read is not there yet.
             *_, first = evaluation.parts()
-            traced = first.clause if first.split is None else first.split.inner
+            split = split_text(first.clause)  # an evaluation that read columns has none
+            traced = first.clause if split is None else split.inner
             rules.append(_rule(*planned_trace(step.evaluator, traced), None))
         return found | {"rules": rules}
 

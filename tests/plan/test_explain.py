@@ -349,3 +349,15 @@ def test_conditions_on_texts_are_explained_before_they_are_evaluated(rule: str) 
     assert rule in before
     assert list(db["lab"])
     assert db.explain().data["strata"][0]["upkeep"]["by"] == before.data["strata"][0]["upkeep"]["by"]
+
+
+def test_texts_of_columns_that_were_read_are_explained() -> None:
+    """An evaluation that read columns took no parts, and the trace was planned of the whole clause, texts included."""
+    db = lftj.Database._sized(".decl b(k:symbol, n:number)  .decl c(n:number) -> m:number", columns_from=0)
+    db.rules('of[k] = count : { b(k, n), c(n, 0), "" < min("b", k) }.', maintain={"of": "trace"})
+    db.load("b", [(f"k{n}", n) for n in range(12)])
+    db.load("c", [(n, n % 2) for n in range(12)])
+    assert len(db["of"]) == 6
+    told = str(db.explain("of"))
+    assert "without a walk: `b` is read by columns" in told
+    assert "follows changes by its trace, as declared (not recorded yet)" in told
