@@ -105,11 +105,11 @@ def ask(
     folds = AGGREGATES[found].operand if isinstance(found, str) and at >= 0 else ANY
     family = family_of(type)
     if family not in folds and found != "cat":
-        held = "symbols" if family == SYMBOL else f"values of type {family}"
+        joined = ', "cat"' if family == SYMBOL else ""
         raise DataError(
-            f"column `{schema.names[at]}` holds {held}, which have no {found}",
+            f"column `{schema.names[at]}` holds {_held(type)}, which have no {found}",
             why="symbols are texts, and are not added" if family == SYMBOL else f"a {family} is not added",
-            remedy='name a column of numbers, or ask for "min", "max", "cat" or "count"',
+            remedy=f'name a column of numbers, or ask for "min", "max"{joined} or "count"',
         )
     if family not in folds:
         raise DataError(
@@ -118,6 +118,12 @@ def ask(
             remedy="name a symbol column, or register a monoid with `lift=str`",
         )
     return Asked(schema, symbols, found, at, _interval(schema, symbols, lo, hi, order))
+
+
+def _held(type: str) -> str:
+    """What a column of a type holds, in words."""
+    family = family_of(type)
+    return "symbols" if family == SYMBOL else f"values of type {family}"
 
 
 def _column(schema: Schema, asked: str | int) -> int:
@@ -159,11 +165,13 @@ def _interval(
         shared += 1
     for i in range(shared, max(map(len, ends))):
         if in_dictionary(columns[i].type):
+            held = _held(columns[i].type)
+            value, order = ("text", "the order of their texts") if held == "symbols" else ("value", "order")
             raise DataError(
-                f"an interval runs over column `{columns[i].name}`, which holds symbols",
-                why="symbols are not kept in the order of their texts",
-                remedy="give the same text at both ends, and the same values before it; or begin the key order with "
-                "other columns: order=(...)",
+                f"an interval runs over column `{columns[i].name}`, which holds {held}",
+                why=f"{held} are not kept in {order}",
+                remedy=f"give the same {value} at both ends, and the same values before it; or begin the key order "
+                "with other columns: order=(...)",
             )
     # A text that the database never met gets the code -1, which no row has.
     codes = [tuple(symbols.code(v) if isinstance(v, str) else v for v in end) for end in ends]

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import product
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
-from lftj.errors import EvaluationError, MemoryLimitError
+from lftj.errors import DataError, EvaluationError, MemoryLimitError
 from lftj.store.page_folds import PageFolds
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
 from tests.conftest import JIT, examples
@@ -270,6 +271,26 @@ def test_float_sums_are_those_of_fsum() -> None:
         assert db["f"].scan("sum") == math.fsum(alive.values())
         lo, hi = sorted(rng.integers(0, n, 2).tolist())
         assert db["f"].scan("sum", lo=(lo,), hi=(hi,)) == math.fsum(v for k, v in alive.items() if lo <= k <= hi)
+
+
+def test_what_is_no_number_and_no_text() -> None:
+    """What is proposed works: values of other types are not joined either, and are no symbols."""
+    db = lftj.Database(".decl t(paid:bool, id:uuid)")
+    with pytest.raises(DataError) as caught:
+        db["t"].scan("sum", "paid")
+    assert str(caught.value) == (
+        "column `paid` holds values of type bool, which have no sum\n"
+        "  why: a bool is not added\n"
+        '  do: name a column of numbers, or ask for "min", "max" or "count"'
+    )
+    with pytest.raises(DataError) as caught:
+        db["t"].scan("count", order=("id",), lo=(UUID(int=1),))
+    assert str(caught.value) == (
+        "an interval runs over column `id`, which holds values of type uuid\n"
+        "  why: values of type uuid are not kept in order\n"
+        "  do: give the same value at both ends, and the same values before it; or begin the key order with other "
+        "columns: order=(...)"
+    )
 
 
 REFUSALS: list[tuple[dict[str, Any], str]] = [
