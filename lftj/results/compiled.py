@@ -132,6 +132,13 @@ class Compiled:
         unknown = [name for name in given if name not in self.parameters]
         named = ", ".join(f"`${name}`" for name in self.parameters)
         where = f"in `{self.clause.text}`"
+        if unknown and unknown[0] in QUERY_OPTIONS:  # to `db.query` it would not have been a value
+            return ArgumentError(
+                f"the query has no parameter `${unknown[0]}`",
+                where=where,
+                why=f"`{unknown[0]}=` is an option of a query, and a prepared one has it for all its calls",
+                remedy=f"give `{unknown[0]}=` to `prepare_query`",
+            )
         if unknown:
             has = f"has the parameters {named}" if len(self.parameters) > 1 else f"has the parameter {named}"
             return ArgumentError(

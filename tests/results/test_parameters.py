@@ -283,6 +283,19 @@ def test_order_and_timeout() -> None:
         db.prepare_query("e(x, y), e(y, z), e(z, $w)", timeout=0.0)(w=3)
 
 
+@pytest.mark.parametrize("option", ["order", "timeout"])
+def test_an_option_given_with_the_values(option: str) -> None:
+    """It is not proposed again: a prepared query has its options from the start."""
+    asked = filled(1).prepare_query("e($x, y)")
+    with pytest.raises(lftj.DataError) as caught:
+        asked(x=1, **{option: 1})
+    assert str(caught.value) == (
+        f"in `e($x, y)`: the query has no parameter `${option}`\n"
+        f"  why: `{option}=` is an option of a query, and a prepared one has it for all its calls\n"
+        f"  do: give `{option}=` to `prepare_query`"
+    )
+
+
 def test_parameters_and_columns_of_a_prepared_query() -> None:
     prepared = filled(9).prepare_query("w(a, x), s($who, a), x > $least")
     assert list(prepared.parameters.items()) == [("who", "symbol"), ("least", "float")]
