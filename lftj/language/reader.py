@@ -30,6 +30,7 @@ from lftj.language.notation import (
 )
 from lftj.language.source import Source
 from lftj.language.syntax import foreign
+from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import type_of
 from lftj.values.value_type import Misfit
 
@@ -472,8 +473,9 @@ class Reader:
             made = type_of(kind)
             return ast.Constant(made.constant_of(text), kind, span)
         except (Misfit, ValueError) as error:
-            reason = error.fault.reason if isinstance(error, Misfit) else str(error)
-            why = error.fault.why if isinstance(error, Misfit) else "a decimal has up to 18 digits"
+            # There is no type for a decimal that is too long.
+            reason = error.fault.reason if isinstance(error, Misfit) else f"has more than {DIGITS} digits"
+            why = error.fault.why if isinstance(error, Misfit) else f"a decimal has up to {DIGITS} digits"
             raise self._refuse(f"the constant `{token}` {reason}", token, why=why, remedy="correct it") from None
 
     def _string(self, token: Any) -> str:

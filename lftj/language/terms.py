@@ -27,6 +27,7 @@ from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VAR
 from lftj.language.notation import NAME
 from lftj.language.text import literal_source, term_source
 from lftj.language.types import DECIMAL, FLOAT, NUMBER, NUMERIC, SYMBOL, of_class
+from lftj.values.decimal_type import DIGITS
 from lftj.values.faults import counted, with_article
 from lftj.values.type_table import family_of, type_of
 from lftj.values.value_type import Misfit
@@ -331,9 +332,9 @@ def _typed(value: object, span: Span) -> ast.Constant | None:
     except (Misfit, ValueError) as error:
         fault = error.fault if isinstance(error, Misfit) else None
         fail(
-            f"{value!r} {fault.reason if fault else 'is not a value of a rule'}",
-            why=fault.why if fault else str(error),
-            remedy=fault.remedy if fault else "give a value of a type that columns have",
+            f"{value!r} {fault.reason if fault else f'has more than {DIGITS} digits'}",
+            why=fault.why if fault else f"a decimal has up to {DIGITS} digits",
+            remedy=fault.remedy if fault else f"give a decimal of up to {DIGITS} digits, or a float",
         )
     return ast.Constant(constant, type_, span)
 

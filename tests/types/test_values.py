@@ -285,3 +285,24 @@ def test_constants_that_the_clocks_show_twice_are_two() -> None:
     # One after the other: what is compiled of the first question is not for the second.
     assert [db.query(f"v(t), t < {bound}").count() for bound in (early, late)] == [0, 1]
     assert [at.astimezone(UTC) for (at,) in db.query(f"v(t), t = {late}")] == [second]
+
+
+def test_a_decimal_of_too_many_digits_in_a_rule() -> None:
+    """What is said of the type of a column is not true of the constant: it has more digits."""
+    with pytest.raises(lftj.ProgramError) as caught:
+        lftj.Database("a(0.0000000000000000001d).")
+    assert str(caught.value) == (
+        "<rules>:1:3: error: the constant `0.0000000000000000001d` has more than 18 digits\n"
+        "    a(0.0000000000000000001d).\n"
+        "      ^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  why: a decimal has up to 18 digits\n"
+        "  do: correct it"
+    )
+    program = lftj.Program()
+    with pytest.raises(lftj.Error) as told:
+        program.input("n", kg=Decimal)(Decimal("1E+30"))
+    assert str(told.value).partition(": ")[2] == (
+        "Decimal('1E+30') has more than 18 digits\n"
+        "  why: a decimal has up to 18 digits\n"
+        "  do: give a decimal of up to 18 digits, or a float"
+    )
