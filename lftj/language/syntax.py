@@ -57,6 +57,7 @@ _DIRECTIVES = {
     "number_type": ".number_type Name",
     "symbol_type": ".symbol_type Name",
 }
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _QUALIFIERS = (
     *("brie", "btree", "inline", "no_inline", "magic", "no_magic", "input", "output", "printsize"),
     *("bag", "primary-key (...)", "view", "empty"),
@@ -282,7 +283,7 @@ def _directive(source: Source, start: int, begin: int) -> Diagnostic | None:
 def _broken_token(source: Source, start: int, begin: int) -> Diagnostic | None:
     """A string or comment that is never closed, which would otherwise be reported as a mystery further on."""
     text = source.text
-    if text.startswith('"', start):
+    if text.startswith('"', start) and not _STRING.match(text, start):
         return Diagnostic(
             "syntax error: this string is never closed",
             source.span(start, start + 1),
@@ -297,9 +298,9 @@ def _broken_token(source: Source, start: int, begin: int) -> Diagnostic | None:
                 why="all that follows would belong to it",
                 remedy="close it with `*/`",
             )
-    for match in re.finditer(r'"(?:\\.|[^"\\])*"', text[begin:start], re.DOTALL):
+    for match in _STRING.finditer(text, begin, start):
         if "\n" in match[0]:
-            at = begin + match.start()
+            at = match.start()
             return Diagnostic(
                 "syntax error: this string runs over the end of its line",
                 source.span(at, at + 1),
