@@ -93,12 +93,12 @@ def _by_name(blocks: Sequence[SelectBlock], source: SqlText) -> list[SelectBlock
                     why="columns of both sides meet by their names",
                     remedy=f"give one of them another name, as in `{output.name} as other`",
                 )
-    first = {name: output for own in reversed(each) for name, output in own.items()}
+    any_of = {name: output for own in each for name, output in own.items()}
     names = dict.fromkeys(name for own in each for name in own)
     return [
         replace(
             block,
-            outputs=[own.get(name) or Output(first[name].name, [null_case(())], first[name].node) for name in names],
+            outputs=[own.get(name) or Output(any_of[name].name, [null_case(())], any_of[name].node) for name in names],
         )
         for block, own in zip(blocks, each, strict=True)
     ]

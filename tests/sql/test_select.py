@@ -463,3 +463,8 @@ def test_texts_are_joined_in_an_order_of_their_own() -> None:
         tx.insert("u", [(2, "")])
     assert set(tx.delta["v"].inserted) == {(1, "x xx y"), (2, "")}
     assert set(tx.delta["v"].erased) == {(1, "x xx y y"), (2, None)}
+
+
+def test_columns_of_a_union_by_name_are_written_as_they_first_come() -> None:
+    text = "select 1 as A, 2 as b union by name select 3 as a, 4 as C"
+    assert lftj.Database().sql(text).to_arrow().column_names == ["A", "b", "C"]
