@@ -19,6 +19,12 @@ def check_all(paths: Sequence[str], *, as_json: bool, evaluate: bool = False) ->
 
     if database_files(paths):
         return check_files(paths, as_json=as_json, evaluate=evaluate)
+    if evaluate:
+        raise UsageError(
+            "--evaluate is for databases in files",
+            why="a program is checked without reading data, so that there is nothing derived to compare",
+            remedy="leave it out, or name databases",
+        )
     return check_programs(paths, as_json=as_json)
 
 

@@ -209,8 +209,9 @@ def check_folders(settings: Settings, output: str, directives: Sequence[Directiv
             remedy="give the program as a file",
         )
     if not os.path.isdir(settings.facts):
+        there = os.path.exists(settings.facts)
         raise UsageError(
-            f"-F {settings.facts}: there is no such folder",
+            f"-F {settings.facts}: {'this is not a folder' if there else 'there is no such folder'}",
             why="the facts of the program are read from it",
             remedy="name the folder of the .input files",
         )

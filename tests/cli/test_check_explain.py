@@ -51,6 +51,17 @@ def test_no_findings_and_warnings_alone_pass(shell: Shell) -> None:
     assert shell("check", "b.dl")[::2] == (0, "lftj: 1 program checked, 1 warning\n")
 
 
+def test_an_evaluation_is_compared_with_databases_only(shell: Shell) -> None:
+    shell.write({"c.dl": TRIANGLES})
+    assert shell("check", "--evaluate", "c.dl") == (
+        2,
+        "",
+        "lftj: error: --evaluate is for databases in files\n"
+        "  why: a program is checked without reading data, so that there is nothing derived to compare\n"
+        "  do: leave it out, or name databases\n",
+    )
+
+
 def test_an_unreadable_program_does_not_hide_the_others(shell: Shell) -> None:
     shell.write({"a.dl": WRONG})
     done = shell("check", "no.dl", "a.dl")

@@ -193,6 +193,7 @@ def test_a_file_in_the_wrong_place_is_named_with_the_right_command(
         (("name(x, _, _)", "p.dl", "--format", "xml"), 2, "lftj: error: --format xml is unknown"),
         (("name(x, _, _)", "name(_, x, _)", "p.dl", "--format", "arrow"), 2, "lftj: error: --format arrow is for one"),
         (("name(x, _, _)", "p.dl", "-F", "nowhere"), 2, "lftj: error: -F nowhere: there is no such folder"),
+        (("name(x, _, _)", "p.dl", "-F", "p.dl"), 2, "lftj: error: -F p.dl: this is not a folder"),
     ],
 )
 def test_refusals(shell: Shell, arguments: tuple[str, ...], code: int, first: str) -> None:
