@@ -185,7 +185,7 @@ def with_fraction(word: str, fraction: str) -> str:
 
 
 def with_given_fraction(word: str, given: object) -> str:
-    """The same of a fraction that is a number of Python; "" of anything else."""
+    """`with_fraction` of a number of Python, such as 0.5 or Fraction(1, 2); "" of anything else."""
     if isinstance(given, bool):
         return ""
     if isinstance(given, numbers.Rational):

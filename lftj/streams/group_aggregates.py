@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from lftj.arguments import text
 from lftj.errors import DataError
-from lftj.language.aggregate_specs import FRACTION_DIGITS, with_given_fraction
+from lftj.language.aggregate_specs import FRACTION_DIGITS, with_given_fraction, word_of
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def max(of: str, *, where: str | None = None) -> GroupAggregate:
 def quantile_disc(of: str, at: float, *, where: str | None = None) -> GroupAggregate:
     """The least value of an expression such that the fraction `at`, from 0 to 1, of the rows have it or a lesser one.
 
-    Texts compare as texts. What a tick touches of a group is a change of its values, which are all read.
+    Texts compare as texts. Of a group that a tick touches all values are read.
     """
     return _quantile("quantile_disc", of, at, where)
 
@@ -111,9 +111,11 @@ def count_distinct(of: str, *, where: str | None = None) -> GroupAggregate:
     return _aggregate("count_distinct", of, where)
 
 
-def _aggregate(op: str, of: str | None, where: str | None) -> GroupAggregate:
+def _aggregate(op: str, of: str | None, where: str | None, *more: str) -> GroupAggregate:
+    """The aggregate `op`; `more`: what is given behind the expression, in an example."""
     if op != "count":
-        text("of", of, "it is an expression over the columns of the stream", f'give `{op}("price")`')
+        example = ", ".join(['"price"', *more])
+        text("of", of, "it is an expression over the columns of the stream", f"give `{word_of(op)}({example})`")
     if where is not None:
         text("where", where, "it is a condition on the rows that count", 'give `where="price > 0"`, or leave it out')
     return GroupAggregate(op, of, where)
@@ -128,5 +130,4 @@ def _quantile(word: str, of: str, at: object, where: str | None) -> GroupAggrega
             why=f"a quantile is at a fraction of the rows, with {FRACTION_DIGITS} digits at most",
             remedy=f'give it behind the expression, as in `{word}("price", 0.95)`',
         )
-    text("of", of, "it is an expression over the columns of the stream", f'give `{word}("price", 0.95)`')
-    return _aggregate(op, of, where)
+    return _aggregate(op, of, where, "0.95")

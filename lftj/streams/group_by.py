@@ -15,6 +15,7 @@ from lftj.arguments import refused
 from lftj.errors import DataError
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_counts, squares, word_of
 from lftj.language.clause import Compare, Term, Value, Var
+from lftj.language.infer import either_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.clocks import clamped
 from lftj.streams.expressions import Map, check_names, checked_value, conditions_of, mapped
@@ -304,7 +305,7 @@ def _check_operand(name: str, aggregate: GroupAggregate, type_: str) -> None:
         raise DataError(
             f"`{aggregate.of}` is of type {type_}",
             where=f"column `{name}`",
-            why=f"`{word_of(aggregate.op)}` takes a value that is one of {', '.join(sorted(operand))}",
+            why=f"`{word_of(aggregate.op)}` takes {either_of(operand)}",
             remedy="use min, max, quantile_disc or count_distinct, or an expression of such a type",
         )
 

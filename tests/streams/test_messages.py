@@ -422,7 +422,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: item.group_by("item").aggregate(n=streams.sum("name")),
         (
             "column `n`: `name` is of type symbol\n"
-            "  why: `sum` takes a value that is one of decimal, duration, float, number, unsigned\n"
+            "  why: `sum` takes number, unsigned, float, duration or decimal\n"
             "  do: use min, max, quantile_disc or count_distinct, or an expression of such a type"
         ),
     ),
