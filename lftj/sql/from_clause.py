@@ -87,21 +87,19 @@ def _join(scope: QueryScope, join: exp.Join, first: int) -> None:
     conditional = (side or kind == "INNER" or join.meta.get("word")) and not method and kind != "CROSS"
     if conditional and not join.args.get("on") and not join.args.get("using"):
         raise without_condition(scope, join)
-    if semi:
-        right = QueryScope(scope.queries, Beside(scope))
-        if isinstance(join.this, exp.Lateral):
-            remedy = "use an inner or left join, or `exists`"
-            raise scope.source.unsupported(f"`lateral` in `{kind.lower()} join`", join.this, remedy)
-        add_table(right, join.this)
-        for source in right.sources:
-            check_name(scope, source, join.this)
-        semi_join(scope, join, right, first, anti=kind == "ANTI")
-        return
-    if side:
+    if side or semi:
         right = QueryScope(scope.queries, Beside(scope))
         if not isinstance(join.this, exp.Lateral):
             add_table(right, join.this)
-        outer_join(scope, join, side, right, first)
+        elif semi:
+            remedy = "use an inner or left join, or `exists`"
+            raise scope.source.unsupported(f"`lateral` in `{kind.lower()} join`", join.this, remedy)
+        if side:
+            outer_join(scope, join, side, right, first)
+        else:
+            for source in right.sources:
+                check_name(scope, source, join.this)
+            semi_join(scope, join, right, first, anti=kind == "ANTI")
         return
     before = len(scope.sources)
     with scope.joining(first):
