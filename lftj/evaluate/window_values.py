@@ -20,11 +20,19 @@ from lftj.evaluate.accumulators import BITS, LOW, quotients
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import comparable, order_keys
 from lftj.join.dense_groups import NumberedGroups
-from lftj.join.frames import best_of_frames, sums_of_frames
+from lftj.join.frames import best_of_frames, ends_by_value, sums_of_frames
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.types import DECIMAL, FLOAT, scale_of
-from lftj.language.window_functions import FOLDS, NEIGHBOURS, RANKINGS, WindowFunction, WindowFunctions
+from lftj.language.window_functions import (
+    FOLDS,
+    NEIGHBOURS,
+    RANKINGS,
+    ByValue,
+    FrameEnd,
+    WindowFunction,
+    WindowFunctions,
+)
 from lftj.values.codes import encode_float
 from lftj.values.decimal_type import DIGITS
 from lftj.values.schema import Schema
@@ -81,7 +89,7 @@ def _windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Sym
         rows = rows[:-1] if alone else np.repeat(rows[:-1], rows[-1], axis=1)
     width = schema.arity - schema.bag - len(windows.functions)
     types = schema.types
-    places = _Places(rows, windows, _order(rows, windows, types, width, symbols))
+    places = _Places(rows, types, windows, _order(rows, windows, types, width, symbols))
     made = []
     for at, function in enumerate(windows.functions):
         argument = function.argument
@@ -130,8 +138,8 @@ class _Places:
     where their rows are, and these stay there.
     """
 
-    def __init__(self, rows: Rows, windows: WindowFunctions, order: Rows | None) -> None:
-        self._rows, self._windows, self._order = rows, windows, order
+    def __init__(self, rows: Rows, types: Sequence[str], windows: WindowFunctions, order: Rows | None) -> None:
+        self._rows, self._types, self._windows, self._order = rows, types, windows, order
         self.many = rows.shape[1]
 
     def moved(self, values: Rows) -> Rows:
@@ -192,20 +200,34 @@ class _Places:
 
     def frame(self, function: WindowFunction) -> tuple[Rows, Rows]:
         """(where the frame of each row begins, where it ends)."""
-        here = np.arange(self.many)
+        low = self._end(function.low, function.rows, last=False)
+        return low, np.maximum(low, self._end(function.high, function.rows, last=True))
 
-        def at(away: int) -> Rows:
-            return np.clip(here + away, self.begin, self.end)
+    def _end(self, end: FrameEnd, rows: bool, *, last: bool) -> Rows:
+        """Where frames begin, or behind which row they end: the `last` of them."""
+        if end is None:
+            return self.end if last else self.begin
+        if isinstance(end, ByValue):
+            return self._by_value(end, last)
+        if rows:
+            return np.clip(np.arange(self.many) + end + last, self.begin, self.end)
+        if end == 0:
+            return self.after if last else self.first
+        # Groups of peers are numbered among all, from 1; those of the partition end where the next one begins.
+        starts = np.append(np.flatnonzero(self._peers), self.many)
+        first, behind = self.groups[self.begin] - 1, self.groups[self.end - 1]
+        return starts[np.clip(self.groups - 1 + end + last, first, behind)]
 
-        if function.low is None:
-            low = self.begin
-        else:
-            low = at(function.low) if function.rows else self.first
-        if function.high is None:
-            high = self.end
-        else:
-            high = at(function.high + 1) if function.rows else self.after
-        return low, np.maximum(low, high)
+    def _by_value(self, end: ByValue, last: bool) -> Rows:
+        """Where values say that frames end; of rows without one, where their peers do."""
+        ((_, descending, nulls_first),) = self._windows.order
+        values, bounds = (self.moved(self._rows[column]) for column in end)
+        null = null_rows(values, self._types[end.value])
+        present = np.ones(self.many, np.bool_) if null is None else ~null
+        if descending:
+            values, bounds = ~values, ~bounds
+        found = ends_by_value(values, present, bounds, self.begin, self.end, nulls_first=nulls_first, beyond=last)
+        return np.where(present, found, self.after if last else self.first)
 
 
 def _begins(starts: npt.NDArray[np.bool_]) -> Rows:

@@ -1,4 +1,4 @@
-"""Sums of floats and extremes over the frames of window functions, in one pass over the rows.
+"""Frames of window functions: where values say that they end, and sums of floats and extremes over them, in one pass.
 
     rows        4  7  1  3  8  2          in the order of the window
     frames      [low, high) of each row, neither of which ever goes back from one row to the next
@@ -18,6 +18,29 @@ from scantree._jit import kernel
 
 Ints = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
+
+
+@kernel
+def _ends(values, present, bounds, begin, end, nulls_first, beyond, ends):
+    """`ends` int64[n]: the first row from `begin` on, up to `end`, with a value >= the row's bound; `beyond`: > it.
+
+    Of rows in the order of their values, whose bounds never go back within one partition. What is not `present` comes
+    before all values, or behind them, and has no end.
+    """
+    at = 0
+    for i in range(len(values)):
+        if i == 0 or begin[i] != begin[i - 1]:
+            at = begin[i]
+        if not present[i]:
+            continue
+        while at < end[i]:
+            if present[at]:
+                if values[at] > bounds[i] or (values[at] == bounds[i] and not beyond):
+                    break
+            elif not nulls_first:
+                break
+            at += 1
+        ends[i] = at
 
 
 @kernel
@@ -84,6 +107,19 @@ def _best(ranks, present, low, high, last, queue, best):
         while head < tail and queue[head] < low[i]:
             head += 1
         best[i] = queue[head] if head < tail else -1
+
+
+def ends_by_value(
+    values: Ints, present: Marks, bounds: Ints, begin: Ints, end: Ints, *, nulls_first: bool, beyond: bool
+) -> Ints:
+    """Where frames that values limit begin, int64[n], or with `beyond` where they end; 0 where no value is present.
+
+    Rows are in the order of their `values` int64[n], each partition from `begin` to `end` int64[n]. A frame begins with
+    the first value >= the row's of `bounds` int64[n], which are in order, too, and ends before the first one > it.
+    """
+    ends = np.zeros(len(values), np.int64)
+    _ends(values, present, bounds, begin, end, nulls_first, beyond, ends)
+    return ends
 
 
 def sums_of_frames(codes: Ints, present: Marks, low: Ints, high: Ints, counts: Ints) -> Ints | None:

@@ -26,19 +26,38 @@ NEIGHBOURS = ("lag", "lead")
 FOLDS = ("count", "sum", "mean", "min", "max")
 
 
+class ByValue(NamedTuple):
+    """An end of a frame: the farthest row whose `value` is not beyond what the row itself has in the column `bound`.
+
+    Both are columns of one type, by their positions, and the values are in the order of the rows.
+    """
+
+    value: int
+    bound: int
+
+    @property
+    def text(self) -> str:
+        """How the mark says it."""
+        return f"{self.value}:{self.bound}"
+
+
+# Rows, or groups of peers, away from a row; None: the end of its partition.
+FrameEnd = int | ByValue | None
+
+
 class WindowFunction(NamedTuple):
     """A function: of the column at `argument` (-1: of none), with a `number` where it has one, over a frame.
 
-    The frame of a row goes from `low` to `high`: of `rows` so many rows away from it, else (0 only) its first and last
-    peer; None is the end of the partition.
+    The frame of a row goes from `low` to `high`, which are so many `rows` away from it, else so many groups of peers,
+    of which its own is 0.
     """
 
     name: str
     argument: int = -1
     number: int = 0
     rows: bool = False
-    low: int | None = None
-    high: int | None = 0
+    low: FrameEnd = None
+    high: FrameEnd = 0
 
     @property
     def whole(self) -> bool:
@@ -48,15 +67,22 @@ class WindowFunction(NamedTuple):
     @property
     def text(self) -> str:
         """How the mark says it."""
-        ends = ("*" if end is None else str(end) for end in (self.low, self.high))
+        ends = ("*" if end is None else end.text if isinstance(end, ByValue) else str(end) for end in self[-2:])
         return ",".join([self.name, str(self.argument), str(self.number), "r" if self.rows else "p", *ends])
 
     @staticmethod
     def of(text: str) -> WindowFunction:
         """What `text` says."""
         name, argument, number, kind, *ends = text.split(",")
-        low, high = (None if end == "*" else int(end) for end in ends)
+        low, high = map(_end_of, ends)
         return WindowFunction(name, int(argument), int(number), kind == "r", low, high)
+
+
+def _end_of(text: str) -> FrameEnd:
+    value, by_value, bound = text.partition(":")
+    if by_value:
+        return ByValue(int(value), int(bound))
+    return None if text == "*" else int(text)
 
 
 class WindowFunctions(NamedTuple):

@@ -23,7 +23,7 @@ from lftj.language import ast
 from lftj.language.first_rows import OrderedColumn
 from lftj.language.names import BAG, COPIES
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER
-from lftj.language.window_functions import WindowFunction, WindowFunctions
+from lftj.language.window_functions import ByValue, WindowFunction, WindowFunctions
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.conversions import has_cast, shown
 from lftj.sql.from_clause import add_from
@@ -34,7 +34,7 @@ from lftj.sql.select_block import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import holds
 from lftj.sql.stars import expanded, output_name, star_of
 from lftj.sql.view import OutputColumn, Rows
-from lftj.sql.written_windows import WrittenWindow, written
+from lftj.sql.written_windows import WrittenBound, WrittenWindow, written
 from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
@@ -200,7 +200,11 @@ class WindowedSelect:
     ) -> tuple[WindowFunction, OutputColumn]:
         """A function, and the column of its values."""
         at = -1 if window.argument is None else places[window.argument.sql("duckdb")]
-        function = WindowFunction(window.name, at, window.number, window.rows, window.low, window.high)
+        low, high = (
+            ByValue(*(places[part.sql("duckdb")] for part in end)) if isinstance(end, WrittenBound) else end
+            for end in (window.low, window.high)
+        )
+        function = WindowFunction(window.name, at, window.number, window.rows, low, high)
         if window.name in ("row_number", "rank", "dense_rank", "ntile", "count"):
             return function, OutputColumn(window.name, NUMBER, False)
         column = rows.columns[at]

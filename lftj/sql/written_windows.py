@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -50,6 +51,13 @@ KNOWN = (
 )
 
 
+class WrittenBound(NamedTuple):
+    """An end of a frame of values: the rows whose `value` is not beyond the `bound` of the row itself."""
+
+    value: exp.Expr
+    bound: exp.Expr
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenWindow:
     """A window function. `argument`: what it takes · the others as in `language.window_functions.WindowFunction`."""
@@ -61,8 +69,8 @@ class WrittenWindow:
     partition: tuple[exp.Expr, ...]
     order: tuple[exp.Ordered, ...]
     rows: bool
-    low: int | None
-    high: int | None
+    low: int | WrittenBound | None
+    high: int | WrittenBound | None
 
     @property
     def reads(self) -> Iterator[exp.Expr]:
@@ -71,6 +79,9 @@ class WrittenWindow:
         yield from (item.this for item in self.order)
         if self.argument is not None:
             yield self.argument
+        for end in (self.low, self.high):
+            if isinstance(end, WrittenBound):
+                yield from end
 
     @staticmethod
     def of(node: exp.Window, text: SqlText) -> WrittenWindow:
@@ -116,7 +127,7 @@ def _number(
     return sign * min(int(inner.this), FARTHEST)
 
 
-def _frame(node: exp.Window, text: SqlText) -> tuple[bool, int | None, int | None]:
+def _frame(node: exp.Window, text: SqlText) -> tuple[bool, int | WrittenBound | None, int | WrittenBound | None]:
     """(whether the frame counts rows, where it begins and ends, from the row)."""
     spec, ordered = node.args.get("spec"), node.args.get("order") is not None
     if spec is None:
@@ -124,26 +135,59 @@ def _frame(node: exp.Window, text: SqlText) -> tuple[bool, int | None, int | Non
     rows = str(spec.args.get("kind")).upper() == "ROWS"
     if spec.args.get("exclude") is not None:
         raise text.unsupported("`exclude` in a window", node)
-    low, high = (_end(spec, side, rows, node, text) for side in ("start", "end"))
+    low, high = (_end(spec, side, node, text) for side in ("start", "end"))
     if not (ordered or rows):  # all rows are peers
         low, high = None, None
     return rows, low, high
 
 
-def _end(spec: exp.Expr, side: str, rows: bool, node: exp.Window, text: SqlText) -> int | None:
+def _end(spec: exp.Expr, side: str, node: exp.Window, text: SqlText) -> int | WrittenBound | None:
     end = spec.args.get(side)
     shown = str(end).upper()
     if end is None or shown == "CURRENT ROW":
         return 0
     if shown == "UNBOUNDED":
         return None
-    if not rows:
-        remedy = "use `rows`, or a scalar subquery that bounds them"
-        groups = str(spec.args.get("kind")).upper() == "GROUPS"
-        what = "`groups` that are counted in a window" if groups else "a range of values in a window"
-        raise text.unsupported(what, node, remedy)
-    sign = -1 if str(spec.args.get(f"{side}_side")).upper() == "PRECEDING" else 1
-    return sign * _number(end, node, text, least=0)
+    before = str(spec.args.get(f"{side}_side")).upper() == "PRECEDING"
+    if str(spec.args.get("kind")).upper() == "RANGE":
+        return _by_value(end, before, node, text)
+    number = _number(end, node, text, least=0)
+    return -number if before else number
+
+
+def _by_value(away: exp.Expr, before: bool, node: exp.Window, text: SqlText) -> WrittenBound:
+    """The end of a frame that is so far away from the value which the rows are ordered by."""
+    order: list[exp.Expr] = node.args["order"].expressions if node.args.get("order") is not None else []
+    if len(order) != 1:
+        raise text.error(
+            f"a range of values in a window that is ordered by {f'{len(order)} expressions' if order else 'nothing'}",
+            node,
+            why="how far away a row is, one value says that all rows are ordered by",
+            remedy="order the window by one expression, or count `rows`",
+        )
+    (item,) = order
+    distance = _length(away)
+    if distance is None:
+        raise text.unsupported(
+            f"`{text.call(away)}` as the end of a range",
+            away,
+            "write a number out, or an interval as in `interval '1' hour`, from 0 on",
+        )
+    back = before != bool(item.args.get("desc"))
+    value = exp.paren(item.this.copy())
+    bound = (exp.Sub if back else exp.Add)(this=value, expression=distance)
+    return WrittenBound(InTypeOf(this=value.copy(), expression=bound.copy()), bound)
+
+
+def _length(node: exp.Expr) -> exp.Expr | None:
+    """A number, or an interval, that is written out and not below 0; None of any other expression."""
+    node = node.unnest()
+    if isinstance(node, exp.Cast) and node.to.is_type("interval") and node.this.is_string:
+        node = exp.Interval(this=node.this.copy())
+    if isinstance(node, exp.Interval):
+        count = node.this.unnest()
+        return node.copy() if isinstance(count, exp.Literal) and "-" not in count.name else None
+    return node.copy() if isinstance(node, exp.Literal) and not node.is_string else None
 
 
 # What is written by others

@@ -53,6 +53,30 @@ WRITTEN = [
     "select s.id, u.n from (select id, a, row_number() over (partition by a order by id) as r from t) s "
     "join u on u.a = s.a where s.r = 1",
     "select t.*, u.n, rank() over (partition by t.b order by u.n) as r from t join u on u.a = t.a",
+    # frames by values, and by groups of peers
+    "select id, sum(a) over (order by a range between 1 preceding and current row) from t",
+    "select id, sum(a) over (order by a desc range between 1 preceding and 2 following), count(*) over (partition by b "
+    "order by a desc nulls first range between 1 following and 3 following) from t",
+    "select id, sum(a) over (order by a range 2 preceding), sum(a) over (order by a range between 0.5 preceding and "
+    "1.5 following) from t",
+    "select id, avg(c) over (order by c range between 1.5 preceding and 0.5 following) from t",
+    "select id, count(*) over (order by d range between interval '2' day preceding and current row), count(*) over "
+    "(order by d desc range between '1 day'::interval preceding and unbounded following) from t",
+    "select id, min(a) over (partition by b order by d range between interval 1 month preceding and interval "
+    "'3 days 2 hours' following) from t",
+    "select id, sum(a) over (order by d + interval '1' hour range between interval '26' hour preceding and interval "
+    "'0' day following) from t",
+    "select k, x, sum(x) over (partition by k order by x range between 0.5 preceding and unbounded following) from w",
+    "select id, last_value(id) over (order by id range between 3 preceding and 2 preceding) from t",
+    "select id, count(*) over (order by a range between 2 following and 1 following) from t",
+    "select b, sum(a) as s, count(*) over (order by sum(a) range between 3 preceding and 3 following) as r from t "
+    "group by b",
+    "select id, count(*) over w as n, sum(c) over w as s, lag(a, 1, 0) over w from t window w as (partition by b order "
+    "by id range between 2 preceding and current row)",
+    "select id, count(*) over (order by a groups between 1 preceding and 1 following), first_value(b) over (order by a,"
+    " id groups between 1 following and unbounded following) from t",
+    "select id, max(c) over (order by b, a groups 2 preceding), max(c) over (partition by b order by a groups between 2"
+    " preceding and 1 preceding) from t",
     # what names stand for
     "select id, b, count(*) over v as n from t window w as (partition by b), v as (w order by id)",
     "select distinct on (b) b, id from t order by 1, 2 desc",
@@ -139,6 +163,8 @@ def frames(random: Random) -> str:
     if high != "unbounded following" and places.index(low) > places.index(high):
         return ""
     if random.random() < 0.3:
+        return f" groups between {low} and {high}"
+    if random.random() < 0.3:
         low = random.choice(("unbounded preceding", "current row"))
         return f" range between {low} and {random.choice(('unbounded following', 'current row'))}"
     return f" rows between {low} and {high}"
@@ -165,6 +191,8 @@ def function(random: Random, table: str) -> str:
     if exact or " rows " in frame:
         by.append(EVERY[table])
     frame = frame if by else ""
+    if frame and len(by) == 1 and by[0].split()[0] in numbers and random.random() < 0.5:  # two of a kind are no rows
+        frame = frame.replace(" rows ", " range ").replace(" groups ", " range ")
     order = f"order by {', '.join(by)}" if by else ""
     return f"{name} over ({partition} {order}{frame})"
 
@@ -238,7 +266,13 @@ def test_a_sum_that_leaves_64_bits_names_its_view(window: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
-        ("select sum(a) over (order by a range between 1 preceding and current row) from t", "a range of values in a"),
+        ("select sum(a) over (order by a, id range 1 preceding) from t", "a window that is ordered by 2 expressions"),
+        ("select sum(a) over (order by a range id preceding) from t", "not supported yet: `id` as the end of a range"),
+        ("select sum(a) over (order by a range -1 preceding) from t", "not supported yet: `-1` as the end of a range"),
+        ("select sum(a) over (order by a range interval '-1 day' preceding) from t", "`interval '-1' day` as the end"),
+        ("select sum(a) over (order by a range interval '1' day preceding) from t", "an interval is added to a value"),
+        ("select sum(a) over (order by b range 1 preceding) from t", "not supported yet: `-` of text and bigint"),
+        ("select sum(a) over (order by a groups 1.5 preceding) from t", "not supported yet: `SUM(a) OVER"),
         ("select sum(a) over w from t", "unknown window `w`"),
         ("select count(distinct a) over () from t", "not supported yet: `count(distinct a)` over a window"),
         ("select median(a) over () from t", "over a window"),
