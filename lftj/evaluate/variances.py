@@ -12,14 +12,17 @@ close together far from 0, they cancel out, and Python's integers are asked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import accumulate
 from math import isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.exactsquares import POINT, sums_of_group, variances
+from lftj.join.exactsquares import POINT, integers_of, sums_of_group, variances
 from lftj.join.exactsum import FRACTION
+from lftj.join.frames import variances_of_frames
 from lftj.language.types import scale_of
 from lftj.values.codes import encode_float
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 MANTISSA = FRACTION + 1  # the bits of a float
 
@@ -37,19 +42,43 @@ class Variance(NamedTuple):
     sample: bool
     rooted: bool
 
-    def results(
-        self, segments: Version, operand: str, storage: str, groups: Ints, counts: Ints
-    ) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    def results(self, segments: Version, operand: str, storage: str, groups: Ints, counts: Ints) -> tuple[Ints, Marks]:
         """(the codes of the results of `groups` int64[k, g], which of them have none: those beyond the largest float).
 
         `segments`: of the sums, by (group..., segment) · `counts` int64[g]: from 1 on, and from 2 of a sample.
         """
         unit = 10 ** (2 * scale_of(operand))
         found = variances(segments, storage, groups, counts, unit, sample=self.sample, rooted=self.rooted)
+
+        def sums_of(i: int) -> tuple[int, int]:
+            return sums_of_group(segments, storage, np.ascontiguousarray(groups[:, i]))
+
+        return self._completed(found, counts, sums_of, unit, storage)
+
+    def of_frames(
+        self, codes: Ints, operand: str, storage: str, present: Marks, low: Ints, high: Ints, counts: Ints
+    ) -> tuple[Ints, Marks]:
+        """The same of frames [low, high) of values with `codes` int64[n], of which `counts` are `present` in each."""
+        unit = 10 ** (2 * scale_of(operand))
+        of = codes, storage, present, low, high, counts, unit
+        found, running = variances_of_frames(*of, sample=self.sample, rooted=self.rooted), list[list[int]]()
+
+        def sums_of(i: int) -> tuple[int, int]:
+            if not running:
+                values = integers_of(np.where(present, codes, 0), storage)
+                running.extend(list(accumulate(of, initial=0)) for of in (values, (v * v for v in values)))
+            total, of_squares = (sums[high[i]] - sums[low[i]] for sums in running)
+            return total, of_squares
+
+        return self._completed(found, counts, sums_of, unit, storage)
+
+    def _completed(
+        self, found: Floats, counts: Ints, sums_of: Callable[[int], tuple[int, int]], unit: int, storage: str
+    ) -> tuple[Ints, Marks]:
+        """As `results`, of those that were `found`; where that is -1, by the sum and that of the squares."""
         unit <<= 2 * POINT if storage == "float" else 0
         for i in np.flatnonzero(found < 0).tolist():
-            total, of_squares = sums_of_group(segments, storage, np.ascontiguousarray(groups[:, i]))
-            found[i] = self._by_integers(int(counts[i]), total, of_squares, unit)
+            found[i] = self._by_integers(int(counts[i]), *sums_of(i), unit)
         without = np.isinf(found)
         return encode_float(np.where(without, 0.0, found)), without
 

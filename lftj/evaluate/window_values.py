@@ -2,42 +2,37 @@
 
 Rows are put in order once: by partition and order, and by all columns where it matters which of peers comes first. Then
 each row has the places of its partition, its peers and its frame among all, and every function is computed for all rows
-at once: folds by the difference of two running sums, or in one pass along the frames (lftj/join/frames.py), the rest by
-looking a place up.
+at once: folds of the frames by frame_folds.py, the rest by looking a place up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.accumulators import BITS, LOW, quotients
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import comparable, order_keys
+from lftj.evaluate.frame_folds import Column, Frames, folded
 from lftj.join.dense_groups import NumberedGroups
-from lftj.join.frames import best_of_frames, ends_by_value, sums_of_frames
+from lftj.join.frames import ends_by_value
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.language.types import DECIMAL, FLOAT, scale_of
 from lftj.language.window_functions import (
-    FOLDS,
     NEIGHBOURS,
+    PLACED,
     RANKINGS,
     ByValue,
     FrameEnd,
     WindowFunction,
     WindowFunctions,
 )
-from lftj.values.codes import encode_float
-from lftj.values.decimal_type import DIGITS
 from lftj.values.schema import Schema
 from lftj.values.symbols import SymbolTable
-from lftj.values.type_table import family_of, is_nullable, null_rows, type_of
+from lftj.values.type_table import is_nullable, null_rows, type_of
 from scantree.consolidate import runs_of
 from scantree.sort import ordering
 from scantree.version import Rows, Version
@@ -93,7 +88,7 @@ def _windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Sym
     made = []
     for at, function in enumerate(windows.functions):
         argument = function.argument
-        value = None if argument < 0 else _Column(places.moved(rows[argument]), types[argument], symbols)
+        value = None if argument < 0 else Column(places.moved(rows[argument]), types[argument], symbols)
         null = type_of(types[width + at]).null if is_nullable(types[width + at]) else 0
         made.append(places.moved_back(_values(function, places, value, null)))
     found = np.vstack([rows, *made]) if made else rows
@@ -115,20 +110,6 @@ def _order(rows: Rows, windows: WindowFunctions, types: Sequence[str], width: in
     if not keys:  # all rows are alike
         return None
     return ordering(np.vstack(keys))
-
-
-class _Column(NamedTuple):
-    """A column of the rows in order: its `codes` int64[n] and its type."""
-
-    codes: Rows
-    type: str
-    symbols: SymbolTable
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        """Where it is not null."""
-        null = null_rows(self.codes, self.type)
-        return np.ones(len(self.codes), np.bool_) if null is None else ~null
 
 
 class _Places:
@@ -198,10 +179,10 @@ class _Places:
         """The number of its peers among all."""
         return np.cumsum(self._peers)
 
-    def frame(self, function: WindowFunction) -> tuple[Rows, Rows]:
-        """(where the frame of each row begins, where it ends)."""
+    def frames(self, function: WindowFunction) -> Frames:
+        """Where the frame of each row begins, and where it ends."""
         low = self._end(function.low, function.rows, last=False)
-        return low, np.maximum(low, self._end(function.high, function.rows, last=True))
+        return Frames(low, np.maximum(low, self._end(function.high, function.rows, last=True)))
 
     def _end(self, end: FrameEnd, rows: bool, *, last: bool) -> Rows:
         """Where frames begin, or behind which row they end: the `last` of them."""
@@ -243,7 +224,7 @@ def _ends(starts: npt.NDArray[np.bool_]) -> Rows:
     return np.repeat(ends, ends - begins)
 
 
-def _values(function: WindowFunction, places: _Places, value: _Column | None, null: int) -> Rows:
+def _values(function: WindowFunction, places: _Places, value: Column | None, null: int) -> Rows:
     """The codes int64[n] of a function's values. `null`: what stands for a value that is not there."""
     if function.name in RANKINGS:
         return _ranking(function, places)
@@ -252,10 +233,11 @@ def _values(function: WindowFunction, places: _Places, value: _Column | None, nu
         here = np.arange(places.many) + (function.number if function.name == "lead" else -function.number)
         there = (here >= places.begin) & (here < places.end)
         return np.where(there, value.codes[np.where(there, here, 0)], null) if len(here) else value.codes
-    low, high = places.frame(function)
-    if function.name in FOLDS:
-        return _folded(function.name, value, low, high, null)
+    frames = places.frames(function)
+    if function.name not in PLACED:
+        return folded(function.name, value, frames, null)
     assert value is not None
+    low, high = frames
     here = {"first": low, "last": high - 1, "nth": low + function.number - 1}[function.name]
     there = (here >= low) & (here < high)
     return np.where(there, value.codes[np.where(there, here, 0)], null) if len(here) else value.codes
@@ -273,77 +255,6 @@ def _ranking(function: WindowFunction, places: _Places) -> Rows:
     longer = rest * (size + 1)  # the first parts have one row more
     part: Rows = np.where(here < longer, here // (size + 1), rest + (here - longer) // np.maximum(size, 1)) + 1
     return part
-
-
-# Folds
-
-
-def _folded(name: str, value: _Column | None, low: Rows, high: Rows, null: int) -> Rows:
-    if value is None:
-        return high - low
-    present = value.present
-    many = _between(present.astype(np.int64), low, high)
-    if name == "count":
-        return many
-    if name in ("sum", "mean"):
-        found = (_sums if name == "sum" else _means)(value, present, low, high, np.maximum(many, 1))
-        if ((found == null) & (many > 0)).any():  # a sum that is the code of null
-            raise _beyond()
-    else:
-        ranks = comparable(value.codes, value.type, value.symbols)
-        best = best_of_frames(ranks, present, low, high, last=name == "max")
-        found = value.codes[np.maximum(best, 0)] if len(best) else best
-    return np.where(many > 0, found, null)
-
-
-def _between(numbers: Rows, low: Rows, high: Rows) -> Rows:
-    """The sum of the numbers in each frame."""
-    running = np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers)])
-    found: Rows = running[high] - running[low]
-    return found
-
-
-def _sums(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, many: Rows) -> Rows:
-    """The codes of the sums of what is `present` in each frame."""
-    if family_of(value.type) == FLOAT:
-        return _rounded(value, present, low, high, np.ones_like(many))
-    upper, lower = _halves(np.where(present, value.codes, 0), low, high)
-    if len(upper) and (upper.min() < -(1 << 31) or upper.max() >= 1 << 31):
-        raise _beyond()
-    found: Rows = (upper << BITS) | lower
-    if family_of(value.type) == DECIMAL and (np.abs(found) >= 10**DIGITS).any():
-        raise _beyond()
-    return found
-
-
-def _means(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, many: Rows) -> Rows:
-    """The codes of the exact means, as floats, of the `many` values (1 of none) that are `present` in each frame."""
-    if family_of(value.type) == FLOAT:
-        return _rounded(value, present, low, high, many)
-    upper, lower = _halves(np.where(present, value.codes, 0), low, high)
-    return encode_float(quotients(upper, lower, many, 10 ** scale_of(value.type)))
-
-
-def _rounded(value: _Column, present: npt.NDArray[np.bool_], low: Rows, high: Rows, counts: Rows) -> Rows:
-    """The exact sums of floats, each divided by a count and rounded once."""
-    found = sums_of_frames(value.codes, present, low, high, counts)
-    if found is None:
-        raise _beyond()
-    return found
-
-
-def _halves(codes: Rows, low: Rows, high: Rows) -> tuple[Rows, Rows]:
-    """Sums of 64-bit numbers as upper * 2^32 + lower, 0 <= lower < 2^32, so that one that leaves 64 bits is seen."""
-    lower = _between(codes & LOW, low, high)
-    return _between(codes >> BITS, low, high) + (lower >> BITS), lower & LOW
-
-
-def _beyond() -> EvaluationError:
-    return EvaluationError(
-        "a sum over a window has no value",
-        why="it leaves the range of its type; nothing was changed",
-        remedy="sum smaller values, or doubles instead of whole numbers",
-    )
 
 
 # Copies

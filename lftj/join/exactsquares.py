@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.exactsum import BITS, LOW, SEGMENTS, add_float, parts_of, read_segments, write_pieces
+from lftj.join.exactsum import BITS, FRACTION, LOW, SEGMENTS, add_float, parts_of, read_segments, write_pieces
 from lftj.join.two_floats import add, divide, is_sure, multiply, product_of, square_root
 from scantree._jit import inlined, kernel
 from scantree.cursor import end_pos
@@ -101,6 +101,24 @@ def _add_integer(code, kind, weight, cells):
     _add_square(high, low, 0, weight, cells, 2)
 
 
+@inlined
+def _add_square_of_float(code, weight, cells):
+    """Add the square of a finite float to the segments of row 0 of `cells`; the first one."""
+    exponent, mantissa = parts_of(code)
+    s = SEGMENTS + ((2 * exponent) >> 5)
+    _add_square(mantissa >> BITS, mantissa & LOW, (2 * exponent) & 31, weight, cells, s)
+    return s
+
+
+@inlined
+def add_value(code, kind, weight, table, cells):
+    """Add a value and its square, as often as `weight` says, to row 0 of `table` int64[1, 3] and of `cells`."""
+    if kind != FLOAT:
+        _add_integer(code, kind, weight, cells)
+    elif add_float(code, weight, table, cells, 0, 0) >= 0:
+        _add_square_of_float(code, weight, cells)
+
+
 @kernel
 def sum_squares(codes, kind, weights, starts, cells, table, rows, sums):
     """Sum the pieces of the values of each group and of their squares, each as often as its weight says.
@@ -122,9 +140,7 @@ def sum_squares(codes, kind, weights, starts, cells, table, rows, sums):
             if s < 0:
                 continue
             least, greatest = min(least, s), max(greatest, s + 2)
-            exponent, mantissa = parts_of(codes[i])
-            s = SEGMENTS + ((2 * exponent) >> 5)
-            _add_square(mantissa >> BITS, mantissa & LOW, (2 * exponent) & 31, weights[i], cells, s)
+            s = _add_square_of_float(codes[i], weights[i], cells)
             lowest, highest = min(lowest, s), max(highest, s + 4)
         written = write_pieces(cells, least, greatest, g, rows, sums, written)
         written = write_pieces(cells, lowest, highest, g, rows, sums, written)
@@ -145,6 +161,36 @@ def _total(cells, first, end, scales):
     return high, low, exact
 
 
+@inlined
+def variance_of(cells, count, layout, scales, unit, sample, rooted):
+    """The variance of `count` values with the segments `cells` int64[segments]; -1 where it takes more than two floats.
+
+    The others as `_variances` takes them.
+    """
+    if count == 1:
+        return 0.0
+    squares, width = layout
+    n = float(count)
+    sh, sl, one = _total(cells, 0, squares, scales)
+    qh, ql, other = _total(cells, squares, width, scales)
+    ph, pl = multiply(qh, ql, n, 0.0)
+    th, tl = multiply(sh, sl, sh, sl)
+    exact = one and other
+    ordinary = ph > SMALLEST and ph < LARGEST
+    if exact and ph == th and pl == tl and (ordinary or ph == 0.0):
+        return 0.0
+    high, low = add(ph, pl, -th, -tl)
+    if not ordinary or not high > SMALLEST:
+        return -1.0
+    error = BOUND if exact else BOUND + BOUND * ((ph + th) / high)
+    dh, dl = product_of(n, n - 1.0 if sample else n)
+    dh, dl = multiply(dh, dl, unit[0], unit[1])
+    high, low = divide(high, low, dh, dl)
+    if rooted:
+        high, low = square_root(high, low)
+    return high if is_sure(high, low, high * error) else -1.0
+
+
 @kernel
 def _variances(mem, root, shape, groups, counts, layout, scales, unit, sample, rooted, cells, found):
     """Write the variance of each of `groups` int64[m, k] to `found` float64[m]; -1 where it takes more than two floats.
@@ -154,37 +200,12 @@ def _variances(mem, root, shape, groups, counts, layout, scales, unit, sample, r
     each counts · `unit`: two floats, by which the variance is divided · `rooted`: its square root is asked for ·
     `cells` int64[segments]: scratch.
     """
-    squares, width = layout
     end = end_pos(mem, root, shape)
     for j in range(len(groups)):
-        if counts[j] == 1:
-            found[j] = 0.0
-            continue
-        for s in range(width):
+        for s in range(layout[1]):
             cells[s] = 0
         read_segments(mem, root, shape, end, groups[j], cells)
-        n = float(counts[j])
-        sh, sl, one = _total(cells, 0, squares, scales)
-        qh, ql, other = _total(cells, squares, width, scales)
-        ph, pl = multiply(qh, ql, n, 0.0)
-        th, tl = multiply(sh, sl, sh, sl)
-        exact = one and other
-        ordinary = ph > SMALLEST and ph < LARGEST
-        if exact and ph == th and pl == tl and (ordinary or ph == 0.0):
-            found[j] = 0.0
-            continue
-        high, low = add(ph, pl, -th, -tl)
-        found[j] = -1.0
-        if not ordinary or not high > SMALLEST:
-            continue
-        error = BOUND if exact else BOUND + BOUND * ((ph + th) / high)
-        dh, dl = product_of(n, n - 1.0 if sample else n)
-        dh, dl = multiply(dh, dl, unit[0], unit[1])
-        high, low = divide(high, low, dh, dl)
-        if rooted:
-            high, low = square_root(high, low)
-        if is_sure(high, low, high * error):
-            found[j] = high
+        found[j] = variance_of(cells, counts[j], layout, scales, unit, sample, rooted)
 
 
 @kernel
@@ -194,7 +215,7 @@ def _segments_of_group(mem, root, shape, group, cells):
 
 
 @cache
-def _scales(storage: str) -> Floats:
+def scales_of(storage: str) -> Floats:
     """What a segment's unit is, of each segment: 0 or inf where that is no float."""
     squares, point = squares_from(storage), POINT if storage == "float" else 0
     of_sum = [BITS * s - point for s in range(squares)]
@@ -204,6 +225,12 @@ def _scales(storage: str) -> Floats:
     return scales
 
 
+def two_floats_of(number: int) -> tuple[float, float]:
+    """An integer up to 2**106 as the sum of two floats."""
+    whole = float(number)
+    return whole, float(number - int(whole))
+
+
 def variances(
     version: Version, storage: str, groups: Ints, counts: Ints, unit: int, *, sample: bool, rooted: bool
 ) -> Floats:
@@ -211,13 +238,11 @@ def variances(
 
     What they take is divided by `unit`; `sample`: by n - 1 where else by n · `rooted`: their square roots.
     """
-    squares, width = squares_from(storage), segments_in_all(storage)
-    whole, found = float(unit), np.empty(len(counts))
-    divisor = whole, float(unit - int(whole))
+    width, found = segments_in_all(storage), np.empty(len(counts))
     at = version.store.arena.space.mem, version.root, version.store.shape
-    cells, scales = np.zeros(width, np.int64), _scales(storage)
+    cells, layout = np.zeros(width, np.int64), (squares_from(storage), width)
     groups, counts = np.ascontiguousarray(groups.T), np.ascontiguousarray(counts)
-    _variances(*at, groups, counts, (squares, width), scales, divisor, sample, rooted, cells, found)
+    _variances(*at, groups, counts, layout, scales_of(storage), two_floats_of(unit), sample, rooted, cells, found)
     return found
 
 
@@ -233,6 +258,19 @@ def _integer(pieces: Ints) -> int:
     """The integer that segments stand for."""
     there = np.flatnonzero(pieces).tolist()
     return sum(int(pieces[i]) << (BITS * i) for i in there)
+
+
+def integers_of(codes: Ints, storage: str) -> list[int]:
+    """The values with `codes` int64[n], in their units; of infinities, some number."""
+    if storage != "float":
+        beyond = 1 << 63 if storage == "unsigned" else 0
+        return [code + beyond for code in codes.tolist()]
+    bits = np.where(codes < 0, ~codes, codes)
+    exponents, mantissas = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
+    mantissas |= (exponents > 0) << np.int64(FRACTION)
+    signed = np.where(codes < 0, -mantissas, mantissas)
+    shifts = np.maximum(exponents - 1, 0)
+    return [mantissa << shift for mantissa, shift in zip(signed.tolist(), shifts.tolist(), strict=True)]
 
 
 def squares_of(codes: Ints, storage: str, weights: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:

@@ -1,11 +1,13 @@
-"""Frames of window functions: where values say that they end, and sums of floats and extremes over them, in one pass.
+"""Frames of window functions: where values say that they end, and what is folded over them, in one pass over the rows.
 
     rows        4  7  1  3  8  2          in the order of the window
     frames      [low, high) of each row, neither of which ever goes back from one row to the next
 
 Values enter a frame at its end and leave at its beginning, so that each is looked at twice, however long frames are. A
-sum is exact whatever came and went (exactsum.py), and rounded for each row. Of extremes those wait, in a queue, that
-will be the best when all before them have left.
+sum is exact whatever came and went (exactsum.py), and rounded for each row; so is a variance (exactsquares.py). Of
+extremes those wait, in a queue, that will be the best when all before them have left. Quantiles and modes are looked up
+in a tree over the numbers of all distinct values, whose leaves say how often the frame has each: node 1 is its root,
+the children of i are 2 i and 2 i + 1, and an inner node has the sum, or the greatest, of both.
 """
 
 from __future__ import annotations
@@ -13,8 +15,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lftj.join.exactsquares import (
+    KINDS,
+    add_value,
+    scales_of,
+    segments_in_all,
+    squares_from,
+    two_floats_of,
+    variance_of,
+)
 from lftj.join.exactsum import DIGITS, INFINITE, SEGMENTS, add_float, round_digits
-from scantree._jit import kernel
+from scantree._jit import inlined, kernel
 
 Ints = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
@@ -109,6 +120,100 @@ def _best(ranks, present, low, high, last, queue, best):
         best[i] = queue[head] if head < tail else -1
 
 
+@kernel
+def _variances(codes, kind, present, low, high, counts, layout, scales, unit, sample, rooted, table, cells, found):
+    """`found` float64[n]: the variance of each frame, -1 where two floats do not suffice, inf of one with infinities.
+
+    As `exactsquares._variances`, but of the values with `codes` int64[n] that are `present`; of so few, by `counts`
+    int64[n], that there is none it is 0 · `table` int64[1, 3], `cells` int64[1, segments]: scratch, zero.
+    """
+    begin, end = 0, 0
+    for i in range(len(low)):
+        if low[i] >= end:  # nothing that was in the frame before is in this one
+            cells[:] = 0
+            table[:] = 0
+            begin, end = low[i], low[i]
+        while end < high[i]:
+            if present[end]:
+                add_value(codes[end], kind, 1, table, cells)
+            end += 1
+        while begin < low[i]:
+            if present[begin]:
+                add_value(codes[begin], kind, -1, table, cells)
+            begin += 1
+        if table[0, 1] > 0 or table[0, 2] > 0:
+            found[i] = np.inf
+        elif counts[i] > sample:
+            found[i] = variance_of(cells[0], counts[i], layout, scales, unit, sample, rooted)
+        else:
+            found[i] = 0.0
+
+
+@inlined
+def _count(tree, at, more, greatest):
+    """The value at the leaf `at` is in the frame once more, or once less."""
+    tree[at] += more
+    while at > 1:
+        at >>= 1
+        tree[at] = max(tree[2 * at], tree[2 * at + 1]) if greatest else tree[2 * at] + tree[2 * at + 1]
+
+
+@kernel
+def _numbered(numbers, present, low, high, wanted, tree, found):
+    """`found` int64[w, n]: of each frame the number of the value that has the rank `wanted` int64[w, n], from 0 on.
+
+    `numbers` int64[n]: of the values in order; of equal ones, one · `tree` int64[2 * leaves]: zero. Without `wanted`
+    (w = 0), `found` int64[1, n] is of the value that comes most often, the least of several. -1 where there is none.
+    """
+    leaves, begin, end = len(tree) >> 1, 0, 0
+    greatest = len(wanted) == 0
+    for i in range(len(low)):
+        while begin < min(low[i], end):
+            if present[begin]:
+                _count(tree, leaves + numbers[begin], -1, greatest)
+            begin += 1
+        begin, end = low[i], max(end, low[i])
+        while end < high[i]:
+            if present[end]:
+                _count(tree, leaves + numbers[end], 1, greatest)
+            end += 1
+        for w in range(len(found)):
+            rank, at = np.int64(0), 1
+            if not greatest:
+                rank = wanted[w, i]
+            if tree[1] <= rank:
+                found[w, i] = -1
+                continue
+            while at < leaves:
+                at *= 2
+                if greatest:
+                    if tree[at] < tree[at >> 1]:
+                        at += 1
+                elif tree[at] <= rank:
+                    rank -= tree[at]
+                    at += 1
+            found[w, i] = at - leaves
+
+
+@kernel
+def _distinct(numbers, present, low, high, counts, found):
+    """`found` int64[n]: how many distinct values each frame has. `counts` int64[distinct values]: zero."""
+    begin, end, many = 0, 0, 0
+    for i in range(len(low)):
+        while begin < min(low[i], end):
+            if present[begin]:
+                counts[numbers[begin]] -= 1
+                many -= counts[numbers[begin]] == 0
+            begin += 1
+        begin, end = low[i], max(end, low[i])
+        while end < high[i]:
+            if present[end]:
+                many += counts[numbers[end]] == 0
+                counts[numbers[end]] += 1
+            end += 1
+        found[i] = many
+
+
 def ends_by_value(
     values: Ints, present: Marks, bounds: Ints, begin: Ints, end: Ints, *, nulls_first: bool, beyond: bool
 ) -> Ints:
@@ -139,3 +244,56 @@ def best_of_frames(ranks: Ints, present: Marks, low: Ints, high: Ints, *, last: 
     best = np.empty(len(low), np.int64)
     _best(ranks, present, low, high, last, np.empty(len(low), np.int64), best)
     return best
+
+
+def variances_of_frames(
+    codes: Ints,
+    storage: str,
+    present: Marks,
+    low: Ints,
+    high: Ints,
+    counts: Ints,
+    unit: int,
+    *,
+    sample: bool,
+    rooted: bool,
+) -> npt.NDArray[np.float64]:
+    """The variances float64[n] of frames [low, high) of values with `codes` int64[n], of the `counts` that are present.
+
+    As `exactsquares.variances`; inf of one that has an infinity, and 0 of one without values, or a sample of one.
+    """
+    width, found = segments_in_all(storage), np.empty(len(low))
+    of = KINDS[storage], present, low, high, counts, (squares_from(storage), width), scales_of(storage)
+    table, cells = np.zeros((1, 3), np.int64), np.zeros((1, width), np.int64)
+    _variances(codes, *of, two_floats_of(unit), sample, rooted, table, cells, found)
+    return found
+
+
+def ranked_in_frames(numbers: Ints, present: Marks, low: Ints, high: Ints, wanted: Ints) -> Ints:
+    """Which values have the ranks `wanted` int64[w, n] in frames [low, high); -1 where there are fewer.
+
+    Of those that are present, by their `numbers` int64[n] in the order of the values, equal ones with equal numbers.
+    """
+    found = np.empty(wanted.shape, np.int64)
+    _numbered(numbers, present, low, high, wanted, _tree_over(numbers), found)
+    return found
+
+
+def modes_of_frames(numbers: Ints, present: Marks, low: Ints, high: Ints) -> Ints:
+    """Which values come most often in frames [low, high), the least of several, as `ranked_in_frames`."""
+    found = np.empty(len(low), np.int64)
+    nothing = np.empty((0, len(low)), np.int64)
+    _numbered(numbers, present, low, high, nothing, _tree_over(numbers), found.reshape(1, len(low)))
+    return found
+
+
+def _tree_over(numbers: Ints) -> Ints:
+    most = int(numbers.max(initial=0)) + 1
+    return np.zeros(2 << (most - 1).bit_length(), np.int64)
+
+
+def distinct_in_frames(numbers: Ints, present: Marks, low: Ints, high: Ints) -> Ints:
+    """How many distinct values frames [low, high) have, of those that are present, by their `numbers` int64[n]."""
+    found = np.empty(len(low), np.int64)
+    _distinct(numbers, present, low, high, np.zeros(int(numbers.max(initial=0)) + 1, np.int64), found)
+    return found

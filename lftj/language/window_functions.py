@@ -23,7 +23,10 @@ WINDOW = "window"
 # Those that look at single rows, whatever their frame.
 RANKINGS = ("row_number", "rank", "dense_rank", "ntile")
 NEIGHBOURS = ("lag", "lead")
-FOLDS = ("count", "sum", "mean", "min", "max")
+# Those that look at a place in the frame; all others fold it, as aggregates do whose names they have.
+PLACED = ("first", "last", "nth")
+# `count(distinct x)`.
+DISTINCT = "distinct"
 
 
 class ByValue(NamedTuple):
@@ -107,7 +110,7 @@ class WindowFunctions(NamedTuple):
     def told_apart(self) -> bool:
         """Whether values depend on the order of peers."""
         return any(
-            function.name not in ("rank", "dense_rank", *FOLDS) or (function.rows and not function.whole)
+            function.name in ("row_number", "ntile", *NEIGHBOURS, *PLACED) or (function.rows and not function.whole)
             for function in self.functions
         )
 

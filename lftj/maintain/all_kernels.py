@@ -10,9 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from lftj.evaluate.variances import VARIANCES
 from lftj.join import exactsum
 from lftj.join.dense_groups import LEAST, NumberedGroups, dense_extremes, dense_words
-from lftj.join.frames import best_of_frames, sums_of_frames
+from lftj.join.frames import (
+    best_of_frames,
+    distinct_in_frames,
+    ends_by_value,
+    modes_of_frames,
+    ranked_in_frames,
+    sums_of_frames,
+)
 from lftj.join.row_table import RowTable
 from lftj.values.arrow_arrays import texts
 from lftj.values.text_index import TextIndex
@@ -80,6 +88,11 @@ def use_all(db: Any) -> None:
     frames = np.zeros(LEAST, np.int64), np.full(LEAST, LEAST)
     assert sums_of_frames(ones[0], ones[0] > 0, *frames, ones[0]) is not None
     best_of_frames(ones[0], ones[0] > 0, *frames, last=True)
+    ends_by_value(ones[0], ones[0] > 0, ones[0], *frames, nulls_first=True, beyond=True)
+    VARIANCES["var_pop"].of_frames(ones[0], "number", "number", ones[0] > 0, *frames, ones[0])
+    ranked_in_frames(ones[0], ones[0] > 0, *frames, ones)
+    modes_of_frames(ones[0], ones[0] > 0, *frames)
+    distinct_in_frames(ones[0], ones[0] > 0, *frames)
     assert sorting(ones)[1]
     assert dense_words(ones[:1], ones) is not None
     assert dense_extremes(ones, last=True) is not None

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.first_rows import OrderedColumn
 from lftj.language.names import BAG, COPIES
 from lftj.language.types import DECIMAL, DURATION, FLOAT, NUMBER
-from lftj.language.window_functions import ByValue, WindowFunction, WindowFunctions
+from lftj.language.window_functions import DISTINCT, ByValue, WindowFunction, WindowFunctions
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.conversions import has_cast, shown
 from lftj.sql.from_clause import add_from
@@ -31,10 +32,11 @@ from lftj.sql.grouping import own_nodes
 from lftj.sql.heads import QueryHeads
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope, aliases_of
 from lftj.sql.select_block import Output, SelectBlock, rows_of
-from lftj.sql.sql_expressions import holds
+from lftj.sql.sql_expressions import holds, value
 from lftj.sql.stars import expanded, output_name, star_of
 from lftj.sql.view import OutputColumn, Rows
-from lftj.sql.written_windows import WrittenBound, WrittenWindow, written
+from lftj.sql.written_quantiles import CONT, check_between, fraction_given, taken_as, with_fraction_of
+from lftj.sql.written_windows import QUANTILE, WrittenBound, WrittenWindow, written
 from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ def has_windows(select: exp.Select) -> bool:
 def _ordered(select: exp.Select) -> list[exp.Expr]:
     order = select.args.get("order")
     return [item.this for item in order.expressions] if order is not None else []
+
+
+# What adds values up, or their squares.
+_OF_NUMBERS = ("sum", "mean", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 
 
 class WindowedSelect:
@@ -205,10 +211,13 @@ class WindowedSelect:
             for end in (window.low, window.high)
         )
         function = WindowFunction(window.name, at, window.number, window.rows, low, high)
-        if window.name in ("row_number", "rank", "dense_rank", "ntile", "count"):
+        if window.name in ("row_number", "rank", "dense_rank", "ntile", "count", DISTINCT):
             return function, OutputColumn(window.name, NUMBER, False)
         column = rows.columns[at]
-        if window.name in ("sum", "mean") and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
+        if window.name == QUANTILE:
+            op = self._quantile(window.node.this, column.type)
+            return function._replace(name=op), OutputColumn(window.name, AGGREGATES[op].result_of(column.type), True)
+        if window.name in _OF_NUMBERS and family_of(column.type) not in (NUMBER, FLOAT, DECIMAL):
             other = "cast it, or " if has_cast(column.type, FLOAT) else ""
             other = "add it up in a subquery with `group by`, or " if column.type == DURATION else other
             raise self.text.error(
@@ -217,7 +226,20 @@ class WindowedSelect:
                 why="a window adds up numbers, doubles and decimals only",
                 remedy=f"{other}take `min`, `max` or `count`",
             )
-        return function, OutputColumn(window.name, FLOAT if window.name == "mean" else column.type, True)
+        kept = window.name not in _OF_NUMBERS or window.name == "sum"
+        return function, OutputColumn(window.name, column.type if kept else FLOAT, True)
+
+    def _quantile(self, node: exp.Expr, type_: str) -> str:
+        """The aggregate of a median, or another quantile, of values of a type."""
+        op, taken = taken_as(node, type_)
+        if taken is not node.this:
+            raise self.text.unsupported(
+                f"`{self.text.call(node)}` of {shown(type_)} over a window", node, "cast the value to timestamp"
+            )
+        if op == CONT:
+            check_between(node, type_, self.text)
+        given = fraction_given(node, self.text)
+        return with_fraction_of(op, given, [] if given is None else value(given, self.rows), self.text)
 
 
 def window_head(heads: QueryHeads, rows: Rows, windows: WindowFunctions, columns: Sequence[OutputColumn]) -> Rows:

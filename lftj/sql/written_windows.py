@@ -18,12 +18,15 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from lftj.language.window_functions import DISTINCT
 from lftj.sql.conversions import InTypeOf
 from lftj.sql.ordering import position_of
 from lftj.sql.places import SqlText, standing_for
 from lftj.sql.stars import star_of
 from lftj.sql.window_checks import check_based, without_nulls
 
+# Which one, at which fraction, is said by the type of what it is of.
+QUANTILE = "quantile"
 _NAMES: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
     exp.Rank: "rank",
@@ -42,12 +45,23 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.Min: "min",
     exp.AnyValue: "min",
     exp.Max: "max",
+    exp.Mode: "mode",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Median: QUANTILE,
+    exp.Quantile: QUANTILE,
+    exp.PercentileCont: QUANTILE,
+    exp.PercentileDisc: QUANTILE,
 }
 # Farther away than any row.
 FARTHEST = 1 << 40
 KNOWN = (
     "row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag, lead, first_value, last_value, nth_value, "
-    "sum, count, avg, min, max, any_value, bool_and, bool_or and count_if"
+    "sum, count (of distinct values, too), avg, min, max, any_value, mode, median, quantile_cont, quantile_disc, "
+    "var_pop, var_samp, stddev_pop, stddev_samp, bool_and, bool_or and count_if"
 )
 
 
@@ -89,6 +103,8 @@ class WrittenWindow:
         function = node.this
         name = _NAMES.get(type(function), "")
         taken = function.args.get("this") if name else None
+        if name == "count" and isinstance(taken, exp.Distinct) and len(taken.expressions) == 1:
+            name, taken = DISTINCT, taken.expressions[0]
         if not name or isinstance(taken, exp.Distinct) or (name == "count" and function.expressions):
             asked = function.this if isinstance(function, exp.Filter) else function
             raise text.unsupported(f"`{text.call(asked)}` over a window", node, f"lftj has {KNOWN}")
@@ -291,10 +307,12 @@ def _by_others(node: exp.Window) -> exp.Expr:
     function = without_nulls(node.this)
     node.set("this", function)
     filtered = without_nulls(function.this) if isinstance(function, exp.Filter) else None
-    if filtered is not None and type(filtered) in _NAMES and not isinstance(filtered.this, exp.Distinct):
+    distinct = filtered is not None and isinstance(filtered.this, exp.Distinct)
+    if filtered is not None and type(filtered) in _NAMES and (not distinct or isinstance(filtered, exp.Count)):
         condition, function = function.expression.this, filtered
-        taken = exp.Literal.number(1) if isinstance(function.this, exp.Star) else function.this
-        function.set("this", exp.Case(ifs=[exp.If(this=condition.copy(), true=taken.copy())]))
+        for taken in [*function.this.expressions] if distinct else [function.this]:
+            value = exp.Literal.number(1) if isinstance(taken, exp.Star) else taken
+            taken.replace(exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())]))
         node.set("this", function)
     match function:
         case exp.Lag() | exp.Lead() if function.args.get("default") is not None:

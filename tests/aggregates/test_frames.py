@@ -1,7 +1,7 @@
-"""Sums and means of floats and extremes over frames that go along the rows: what each frame by itself has.
+"""Folds over frames that go along the rows: what each frame by itself has; and where values say that frames end.
 
 Catches: what has left a frame and is still in its sum or its extreme; frames that are empty, or lie apart; a sum that
-is rounded from what was rounded; infinities that come and go; values that are not present.
+is rounded from what was rounded; infinities that come and go; values that are not present; ranks that are one off.
 """
 
 from __future__ import annotations
@@ -14,9 +14,19 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.join.frames import best_of_frames, sums_of_frames
+from lftj.evaluate.variances import VARIANCES
+from lftj.join.frames import (
+    best_of_frames,
+    distinct_in_frames,
+    ends_by_value,
+    modes_of_frames,
+    ranked_in_frames,
+    sums_of_frames,
+)
 from lftj.values.codes import encode_float, float_of
 from tests.conftest import examples
+from tests.plain.aggregates import Empty, Overflow
+from tests.plain.aggregates import variance as plain_variance
 
 Frames = list[tuple[int, int]]
 
@@ -79,3 +89,66 @@ def test_extremes(data: st.DataObject, rows: list[tuple[int, bool]], last: bool)
         if own:
             assert low <= at < high
             assert rows[at] == ((max if last else min)(own), True)
+
+
+@given(st.data(), st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=25))
+@examples(400, 30)
+def test_ranks_modes_and_distinct_values(data: st.DataObject, rows: list[tuple[int, bool]]) -> None:
+    held = data.draw(frames(len(rows)))
+    numbers, present = np.array([number for number, _ in rows], np.int64), np.array([there for _, there in rows], bool)
+    wanted = np.array([data.draw(st.lists(st.integers(0, 6), min_size=len(rows), max_size=len(rows))) for _ in "ab"])
+    ranked = ranked_in_frames(numbers, present, *ends(held), wanted.astype(np.int64).reshape(2, len(rows)))
+    modes, distinct = (fold(numbers, present, *ends(held)).tolist() for fold in (modes_of_frames, distinct_in_frames))
+    for i, (low, high) in enumerate(held):
+        own = sorted(number for number, there in rows[low:high] if there)
+        assert ranked[:, i].tolist() == [own[rank] if rank < len(own) else -1 for rank in wanted[:, i].tolist()]
+        assert modes[i] == max(own, key=lambda number: (own.count(number), -number), default=-1)
+        assert distinct[i] == len(set(own))
+
+
+NEAR_AND_FAR = st.sampled_from([1e200, -1e200, 1e16, 1e16 + 2, 5e-324, 1e-160, 0.1, 0.0, 3.0, math.inf, -math.inf])
+
+
+@given(
+    st.data(),
+    st.lists(st.tuples(st.integers(-(2**62), 2**62) | st.integers(10**17, 10**17 + 3), st.booleans()), max_size=20)
+    | st.lists(st.tuples(NEAR_AND_FAR, st.booleans()), max_size=20),
+    st.sampled_from(sorted(VARIANCES)),
+)
+@examples(600, 30)
+def test_variances(data: st.DataObject, rows: list[tuple[float, bool]], op: str) -> None:
+    held, variance = data.draw(frames(len(rows))), VARIANCES[op]
+    of_floats = any(isinstance(value, float) for value, _ in rows)
+    values = [value for value, _ in rows]
+    codes = encode_float(np.array(values, np.float64)) if of_floats else np.array(values, np.int64)
+    each = [[value for value, there in rows[low:high] if there] for low, high in held]
+    counts, present = np.array([*map(len, each)], np.int64), np.array([there for _, there in rows], bool)
+    storage = "float" if of_floats else "number"
+    found, without = variance.of_frames(codes, storage, storage, present, *ends(held), counts)
+    for own, code, none in zip(each, found.tolist(), without.tolist(), strict=True):
+        try:
+            assert (none, float_of(code)) == (False, plain_variance(op, own))
+        except Empty:
+            assert none or float_of(code) == 0.0
+        except Overflow:
+            assert none
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(-5, 5)), max_size=25),
+    st.integers(-3, 3),
+    st.booleans(),
+    st.booleans(),
+)
+@examples(300, 30)
+def test_ends_by_value(rows: list[tuple[int, int | None]], away: int, nulls_first: bool, beyond: bool) -> None:
+    places = sorted((part, (value is None) != nulls_first, value or 0, value is not None) for part, value in rows)
+    part = [place[0] for place in places]
+    begin = np.array([part.index(number) for number in part], np.int64)
+    end = begin + np.array([part.count(number) for number in part], np.int64)
+    values, present = (np.array([place[i] for place in places], kind) for i, kind in ((2, np.int64), (3, bool)))
+    found = ends_by_value(values, present, values + away, begin, end, nulls_first=nulls_first, beyond=beyond).tolist()
+    for i in np.flatnonzero(present).tolist():
+        own = [j for j in range(len(places)) if part[j] == part[i] and present[j]]
+        bound = values[i] + away
+        assert found[i] == next((j for j in own if values[j] >= bound + beyond), own[-1] + 1)

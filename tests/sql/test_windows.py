@@ -17,6 +17,7 @@ from random import Random
 import pytest
 
 import lftj
+from lftj.errors import EvaluationError
 from lftj.maintain import by_partition
 from tests.conftest import JIT
 from tests.sql.against_duckdb import Pair
@@ -77,6 +78,20 @@ WRITTEN = [
     " id groups between 1 following and unbounded following) from t",
     "select id, max(c) over (order by b, a groups 2 preceding), max(c) over (partition by b order by a groups between 2"
     " preceding and 1 preceding) from t",
+    # distinct values, quantiles and variances
+    "select id, count(distinct a) over (order by id rows 2 preceding), count(distinct b) over (partition by a order by "
+    "id), count(distinct c) filter (where a > 1) over () from t",
+    "select id, median(a) over (order by id rows 3 preceding), median(b) over (order by a range between 1 preceding and"
+    " 1 following), median(d::timestamp) over (order by id rows 4 preceding) from t",
+    "select id, quantile_cont(a, 0.25) over (order by id rows between 2 preceding and 2 following), quantile_disc(c, "
+    "0.9) over w, quantile_disc(b, 0.5) over w, quantile_disc(d, 0) over w, quantile_cont(a, 1) filter (where c > 1) "
+    "over w from t window w as (order by id rows between 4 preceding and 1 preceding)",
+    "select id, stddev(a) over (order by id rows 3 preceding), var_pop(c) over (partition by b), var_samp(a) over w, "
+    "stddev_pop(c) over w, variance(c) filter (where a > 1) over w from t window w as (order by id rows between 3 "
+    "preceding and 1 following)",
+    "select k, x, stddev_samp(x) over (partition by k order by x), var_pop(x) over (order by k) from w",
+    "select k, x, median(x) over (partition by k), quantile_disc(x, 0.3) over (order by x range between 1 preceding and"
+    " 1 following) from w",
     # what names stand for
     "select id, b, count(*) over v as n from t window w as (partition by b), v as (w order by id)",
     "select distinct on (b) b, id from t order by 1, 2 desc",
@@ -177,7 +192,8 @@ def function(random: Random, table: str) -> str:
     column, number = random.choice(columns), random.choice(numbers)
     name = random.choice(
         ["row_number()", "rank()", "dense_rank()", f"ntile({random.randrange(1, 4)})", "count(*)", f"count({column})"]
-        + [f"{op}({number})" for op in ("sum", "avg")]
+        + [f"{op}({number})" for op in ("sum", "avg", "var_pop", "stddev")]
+        + [f"count(distinct {column})", f"quantile_disc({column}, 0.{random.randrange(10)})"]
         + [f"{op}({number} > 1)" for op in ("bool_or", "bool_and")]
         + [f"{op}({column})" for op in ("min", "max", "lag", "lead", "first_value", "last_value")]
     )
@@ -274,11 +290,14 @@ def test_a_sum_that_leaves_64_bits_names_its_view(window: str) -> None:
         ("select sum(a) over (order by b range 1 preceding) from t", "not supported yet: `-` of text and bigint"),
         ("select sum(a) over (order by a groups 1.5 preceding) from t", "not supported yet: `SUM(a) OVER"),
         ("select sum(a) over w from t", "unknown window `w`"),
-        ("select count(distinct a) over () from t", "not supported yet: `count(distinct a)` over a window"),
-        ("select median(a) over () from t", "over a window"),
-        ("select median(a) filter (where id > 1) over () from t", "not supported yet: `median(a)` over a window"),
+        ("select sum(distinct a) over () from t", "not supported yet: `sum(distinct a)` over a window"),
+        ("select count(distinct a, b) over () from t", "` over a window"),
+        ("select quantile_cont(b, 0.5) over () from t", "`quantile_cont(b, 0.5)` of text"),
+        ("select quantile_cont(a, id) over () from t", "`id` as the fraction of a quantile"),
+        ("select median(a::date) over () from t", "cast"),
+        ("select stddev(b) over () from t", "`stddev(b)` of text"),
         ("select max_by(b, a) filter (where id > 1) over () from t", "not supported yet: `max_by(b, a)` over a window"),
-        ("select count(distinct a) filter (where id > 1) over () from t", "`count(distinct a)` over a window"),
+        ("select sum(distinct a) filter (where id > 1) over () from t", "`sum(distinct a)` over a window"),
         ("select count(a, b) over () from t", "not supported yet: `count(a, b)` over a window"),
         ("select sum(b) over () from t", "`sum(b)` of text"),
         ("select ntile(0) over (order by a) from t", "not supported yet: `NTILE(0)"),
@@ -318,6 +337,33 @@ def test_what_is_refused_is_named(sql: str, what: str) -> None:
         db.sql(sql)
     assert what in str(refused.value)
     assert "^" in str(refused.value)
+
+
+def test_the_least_of_what_comes_most_often_is_the_mode() -> None:
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, a text, x double)")
+    db.sql("insert into t values (1, 'b', 1), (2, 'a', 2), (3, 'b', null), (4, 'c', 2), (5, 'c', 1), (6, null, null)")
+    db.sql(
+        "create view v as select id, mode(a) over w, mode(x) filter (where id > 1) over w from t window w as "
+        "(order by id rows 2 preceding)"
+    )
+    assert list(db["v"]) == [(1, "b", None), (2, "a", 2), (3, "b", 2), (4, "a", 2), (5, "c", 1), (6, "c", 1)]
+    db.sql("delete from t where id = 4")
+    assert list(db["v"])[3:] == [(5, "a", 1), (6, "b", 1)]
+
+
+def test_a_variance_without_a_value_changes_nothing() -> None:
+    db = lftj.Database()
+    db.sql(
+        "create table t (id int primary key, x double); create view v as select id, var_pop(x) over (order by id "
+        "rows 1 preceding) as n from t; insert into t values (1, 1e200), (2, 1e200), (3, 1e200)"
+    )
+    db.evaluate()
+    with pytest.raises(EvaluationError, match="`var_pop` over a window has no value"):
+        db.sql("insert into t values (4, -1e200)")
+    with pytest.raises(EvaluationError, match="has no value"), db.transaction() as tx:
+        tx.insert("t", [(4, math.inf)])
+    assert [n for _, n in db["v"]] == [0, 0, 0]
 
 
 def test_a_group_is_one_row_of_a_window() -> None:
