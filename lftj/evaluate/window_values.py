@@ -230,17 +230,36 @@ def _values(function: WindowFunction, places: _Places, value: Column | None, nul
         return _ranking(function, places)
     if function.name in NEIGHBOURS:
         assert value is not None
-        here = np.arange(places.many) + (function.number if function.name == "lead" else -function.number)
-        there = (here >= places.begin) & (here < places.end)
-        return np.where(there, value.codes[np.where(there, here, 0)], null) if len(here) else value.codes
+        return _placed(function, Frames(places.begin, places.end), value, null)
     frames = places.frames(function)
-    if function.name not in PLACED:
-        return folded(function.name, value, frames, null)
-    assert value is not None
+    if function.name in PLACED:
+        assert value is not None
+        return _placed(function, frames, value, null)
+    return folded(function.name, value, frames, null)
+
+
+def _placed(function: WindowFunction, frames: Frames, value: Column, null: int) -> Rows:
+    """The codes of the values at a place in each frame, or so far from the row; of a frame without it, `null`."""
     low, high = frames
-    here = {"first": low, "last": high - 1, "nth": low + function.number - 1}[function.name]
-    there = (here >= low) & (here < high)
-    return np.where(there, value.codes[np.where(there, here, 0)], null) if len(here) else value.codes
+    here, away = np.arange(len(low)), function.number if function.name == "lead" else -function.number
+    behind, counted = here + 1, here
+    if function.skips_nulls:  # places are counted among the rows that have a value
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(value.present)])
+        low, high, here, behind = before[low], before[high], before[here], before[behind]
+        counted = np.flatnonzero(value.present)
+    match function.name:
+        case "first":
+            at = low
+        case "last":
+            at = high - 1
+        case "nth":
+            at = low + function.number - 1
+        case _:
+            at = behind + away - 1 if away > 0 else here + away
+    there = (at >= low) & (at < high)
+    found = np.full(len(at), null, np.int64)
+    found[there] = value.codes[counted[at[there]]]
+    return found
 
 
 def _ranking(function: WindowFunction, places: _Places) -> Rows:

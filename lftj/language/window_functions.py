@@ -52,7 +52,7 @@ class WindowFunction(NamedTuple):
     """A function: of the column at `argument` (-1: of none), with a `number` where it has one, over a frame.
 
     The frame of a row goes from `low` to `high`, which are so many `rows` away from it, else so many groups of peers,
-    of which its own is 0.
+    of which its own is 0. `skips_nulls`: places are counted among rows that have a value.
     """
 
     name: str
@@ -61,6 +61,7 @@ class WindowFunction(NamedTuple):
     rows: bool = False
     low: FrameEnd = None
     high: FrameEnd = 0
+    skips_nulls: bool = False
 
     @property
     def whole(self) -> bool:
@@ -70,15 +71,16 @@ class WindowFunction(NamedTuple):
     @property
     def text(self) -> str:
         """How the mark says it."""
-        ends = ("*" if end is None else end.text if isinstance(end, ByValue) else str(end) for end in self[-2:])
-        return ",".join([self.name, str(self.argument), str(self.number), "r" if self.rows else "p", *ends])
+        kind = ("r" if self.rows else "p") + "s" * self.skips_nulls
+        ends = (end.text if isinstance(end, ByValue) else "*" if end is None else str(end) for end in self[4:6])
+        return ",".join([self.name, str(self.argument), str(self.number), kind, *ends])
 
     @staticmethod
     def of(text: str) -> WindowFunction:
         """What `text` says."""
         name, argument, number, kind, *ends = text.split(",")
         low, high = map(_end_of, ends)
-        return WindowFunction(name, int(argument), int(number), kind == "r", low, high)
+        return WindowFunction(name, int(argument), int(number), kind[0] == "r", low, high, kind[1:] == "s")
 
 
 def _end_of(text: str) -> FrameEnd:

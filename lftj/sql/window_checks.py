@@ -4,7 +4,7 @@ All is told of the tree of a statement, before anything is translated:
 
     sum(rank() over ()), rank() over (order by sum(x) over ())      a window function within another, or in an aggregate
     ... where rank() over () = 1, update t set a = rank() over ()   elsewhere than in what a select gives out
-    lag(x) filter (where c), rank(x), first(x ignore nulls)         parts that the function does not have
+    lag(x) filter (where c), rank(x), sum(x ignore nulls)           parts that the function does not have
     rows between 1 following and current row                        a frame that ends before it begins
 """
 
@@ -19,6 +19,8 @@ _WITHOUT_ARGUMENTS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, e
 OVER_ONLY = (*_WITHOUT_ARGUMENTS, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 # Those that look at single rows; to the parser most are aggregates, too.
 _OF_ROWS = (*OVER_ONLY, exp.First, exp.Last)
+# Of these, the ones that have a value of a row.
+_OF_VALUES = (exp.Lag, exp.Lead, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
 _CLAUSES = (exp.Where, exp.Group, exp.Having, exp.Join, exp.From, exp.Limit, exp.Offset)
 _PLACES = {"unbounded preceding": 0, "preceding": 1, "current row": 2, "following": 3, "unbounded following": 4}
 
@@ -135,11 +137,13 @@ def _check_function(node: exp.Expr, source: SqlText) -> None:
             )
         return
     if about_nulls:
-        raise source.unsupported(
-            f"`{'ignore' if isinstance(function, exp.IgnoreNulls) else 'respect'} nulls` of `{shown}`",
-            node,
-            "leave rows with null out in a subquery",
-        )
+        if not isinstance(function.this, _OF_VALUES):
+            raise source.unsupported(
+                f"`{'ignore' if isinstance(function, exp.IgnoreNulls) else 'respect'} nulls` of `{shown}`",
+                node,
+                "leave it out: aggregates pass over null, and ranks look at rows",
+            )
+        function = function.this
     if isinstance(function, _WITHOUT_ARGUMENTS) and any(function.args.values()):
         raise source.unsupported(f"arguments of `{source.word(function)}`", node, "order the window by them")
     given = (function.this, *function.expressions) if isinstance(function, exp.Func) else ()

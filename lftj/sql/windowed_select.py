@@ -210,7 +210,7 @@ class WindowedSelect:
             ByValue(*(places[part.sql("duckdb")] for part in end)) if isinstance(end, WrittenBound) else end
             for end in (window.low, window.high)
         )
-        function = WindowFunction(window.name, at, window.number, window.rows, low, high)
+        function = WindowFunction(window.name, at, window.number, window.rows, low, high, window.skips_nulls)
         if window.name in ("row_number", "rank", "dense_rank", "ntile", "count", DISTINCT):
             return function, OutputColumn(window.name, NUMBER, False)
         column = rows.columns[at]

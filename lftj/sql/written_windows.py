@@ -4,6 +4,7 @@ What is on the left is written as on the right before it is translated:
 
     over w                      the window that `window w as (...)` defines
     f(x) filter (where c)       f(case when c then x end)
+    lag(x, n, d ignore nulls)   coalesce(lag(x, n ignore nulls), d)
     lag(x, n, d)                case when row_number() - n is a place in the partition then lag(x, n) else d end,
                                 where d is cast to the type of x
     percent_rank, cume_dist     ranks and counts of peers, by the count of the partition
@@ -85,6 +86,7 @@ class WrittenWindow:
     rows: bool
     low: int | WrittenBound | None
     high: int | WrittenBound | None
+    skips_nulls: bool
 
     @property
     def reads(self) -> Iterator[exp.Expr]:
@@ -100,7 +102,9 @@ class WrittenWindow:
     @staticmethod
     def of(node: exp.Window, text: SqlText) -> WrittenWindow:
         """A function as it stands in a select that was `written`."""
-        function = node.this
+        function, skips_nulls = node.this, isinstance(node.this, exp.IgnoreNulls)
+        if skips_nulls:
+            function = function.this
         name = _NAMES.get(type(function), "")
         taken = function.args.get("this") if name else None
         if name == "count" and isinstance(taken, exp.Distinct) and len(taken.expressions) == 1:
@@ -127,6 +131,8 @@ class WrittenWindow:
             rows,
             low,
             high,
+            # One that is no row away is the row itself.
+            skips_nulls and not (name in ("lag", "lead") and number == 0),
         )
 
 
@@ -305,7 +311,8 @@ def _define(node: exp.Expr, defined: Mapping[str, exp.Expr]) -> None:
 def _by_others(node: exp.Window) -> exp.Expr:
     """What the value of a window is where other functions say it; the window itself where not."""
     function = without_nulls(node.this)
-    node.set("this", function)
+    node.set("this", function.this if isinstance(function, exp.RespectNulls) else function)
+    function = node.this
     filtered = without_nulls(function.this) if isinstance(function, exp.Filter) else None
     distinct = filtered is not None and isinstance(filtered.this, exp.Distinct)
     if filtered is not None and type(filtered) in _NAMES and (not distinct or isinstance(filtered, exp.Count)):
@@ -317,6 +324,8 @@ def _by_others(node: exp.Window) -> exp.Expr:
     match function:
         case exp.Lag() | exp.Lead() if function.args.get("default") is not None:
             return _with_default(node, function)
+        case exp.IgnoreNulls() if function.this.args.get("default") is not None:
+            return _with_default(node, function.this)
         case exp.PercentRank():
             one, count = exp.Literal.number(1), over(node, exp.Count(this=exp.Star()), ordered=False)
             rank = exp.Sub(this=over(node, exp.Rank()), expression=one)
@@ -353,6 +362,10 @@ def _with_default(node: exp.Window, function: exp.Expr) -> exp.Expr:
     default, plain = function.args["default"], function.copy()
     plain.set("default", None)
     offset = exp.paren((function.args.get("offset") or exp.Literal.number(1)).copy())
+    if node.this is not function and offset.this != exp.Literal.number(0):
+        near = over(node, exp.IgnoreNulls(this=plain))
+        other = InTypeOf(this=exp.paren(default.copy()), expression=near.copy())
+        return exp.paren(standing_for(node, exp.Coalesce(this=near, expressions=[other])))
     sign = exp.Sub if isinstance(function, exp.Lag) else exp.Add
     there = exp.Between(
         this=exp.paren(sign(this=over(node, exp.RowNumber()), expression=offset)),

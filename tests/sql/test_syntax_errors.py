@@ -173,7 +173,7 @@ WORDS = {
     "select max(string_agg(b, ',')) from t": "1:12: error: `string_agg(b, ',')` within another aggregate",
     "select avg(interval (a) day) over () from t": "1:8: error: `avg(interval (a) day)` of interval",
     "select avg(b) over (order by a) from t": "1:8: error: `avg(b)` of text",
-    "select last_value(a respect nulls) over () from t": "1:8: error: not supported yet: `respect nulls` of `last_v",
+    "select max(a respect nulls) over () from t": "1:8: error: not supported yet: `respect nulls` of `max`",
     "select strptime(b, '%Y') from t": "1:8: error: not supported yet: the function `strptime`",
     "select id from t where md5(b) = 'x'": "1:24: error: not supported yet: the function `md5`",
     "select substr(a, 1) from t": "1:15: error: `a` is bigint, and `substr` takes text",

@@ -78,6 +78,16 @@ WRITTEN = [
     " id groups between 1 following and unbounded following) from t",
     "select id, max(c) over (order by b, a groups 2 preceding), max(c) over (partition by b order by a groups between 2"
     " preceding and 1 preceding) from t",
+    # rows without a value passed over
+    "select id, last_value(a ignore nulls) over w, first_value(b ignore nulls) over w, nth_value(c, 2 ignore nulls) "
+    "over w from t window w as (order by id rows between 2 preceding and 1 following)",
+    "select id, last(a ignore nulls) over (partition by b order by id), first_value(d ignore nulls) over (order by id "
+    "rows between 1 following and 3 following), last_value(a respect nulls) over (order by id) from t",
+    "select id, lag(a ignore nulls) over w, lead(b, 2 ignore nulls) over w, lag(c, -1 ignore nulls) over w, lag(a, 0 "
+    "ignore nulls) over w from t window w as (partition by d order by id)",
+    "select id, lag(a, 1, -1 ignore nulls) over w, lead(c, 2, 9.5 ignore nulls) over w, lag(a, 0, 7 ignore nulls) over "
+    "w from t window w as (order by id)",
+    "select b, last_value(sum(a) ignore nulls) over (order by b) as s from t group by b",
     # distinct values, quantiles and variances
     "select id, count(distinct a) over (order by id rows 2 preceding), count(distinct b) over (partition by a order by "
     "id), count(distinct c) filter (where a > 1) over () from t",
@@ -196,6 +206,7 @@ def function(random: Random, table: str) -> str:
         + [f"count(distinct {column})", f"quantile_disc({column}, 0.{random.randrange(10)})"]
         + [f"{op}({number} > 1)" for op in ("bool_or", "bool_and")]
         + [f"{op}({column})" for op in ("min", "max", "lag", "lead", "first_value", "last_value")]
+        + [f"{op}({column} ignore nulls)" for op in ("lag", "lead", "first_value", "last_value")]
     )
     part = random.sample(columns, random.randrange(3))
     partition = f"partition by {', '.join(part)}" if part else ""
@@ -302,8 +313,8 @@ def test_a_sum_that_leaves_64_bits_names_its_view(window: str) -> None:
         ("select sum(b) over () from t", "`sum(b)` of text"),
         ("select ntile(0) over (order by a) from t", "not supported yet: `NTILE(0)"),
         ("select lag(a, id) over (order by a) from t", "not supported yet: `LAG(a, id)"),
-        ("select first_value(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls`"),
-        ("select last(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls` of `last`"),
+        ("select sum(a ignore nulls) over (order by a) from t", "not supported yet: `ignore nulls` of `sum`"),
+        ("select rank() ignore nulls over (order by a) from t", "not supported yet: `ignore nulls` of `rank`"),
         ("select rank(order by a) over (order by id) from t", "not supported yet: arguments of `rank`"),
         ("select sum(row_number() over ()) from t", "a window function within an aggregate"),
         ("select id from t order by sum(row_number() over ())", "a window function within an aggregate"),
