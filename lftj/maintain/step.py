@@ -190,7 +190,8 @@ class Step:
             elif order in self._surgeries:
                 found[order] = self._surgeries[order]
             else:
-                before, after = self.before.relations[name].order(columns), self.after[name].order(columns)
+                relation = self.before.relations[name]
+                before, after = relation.order(columns), self.after[name].order_after(columns, relation, change)
                 found[order] = self._surgeries[order] = trace_change(change, before, after, columns)
         return found
 

@@ -202,7 +202,8 @@ class TextTrace(Trace):
                 for order in outer.orders:
                     if order[0] == name:
                         columns = order[1]
-                        theirs[order] = trace_change(change, before.order(columns), after.order(columns), columns)
+                        sorted_after = after.order_after(columns, before, change)
+                        theirs[order] = trace_change(change, before.order(columns), sorted_after, columns)
         result.between = after
         if theirs:
             result.outer = outer.maintain(
