@@ -3,6 +3,7 @@
     python -m bench.windows [--quick]
 
     windows    10,000 shops of 100 days: sums up to each day and ranks in each shop, and the newest day of each shop
+    rolling    the same shops: sum, median and number of distinct values of the week that ends with each day
     tree       100,000 people below one another at random: each with the path of names above, by `union all`
     chain      2,000 people, each below the one before: as many rounds
 
@@ -38,6 +39,10 @@ WINDOWS = {
         rank() over (partition by shop order by n desc) as place from sale""",
     "newest": "select shop, day, n from sale qualify row_number() over (partition by shop order by day desc) = 1",
 }
+ROLLING = {
+    "weekly": """select shop, day, sum(n) over w as total, median(n) over w as middle, count(distinct n) over w as many
+        from sale window w as (partition by shop order by day range between 6 preceding and current row)""",
+}
 PATHS = {
     "place": """with recursive r(id, path) as (select id, name from person where boss is null
         union all select p.id, r.path || '/' || p.name from person p join r on p.boss = r.id) select id, path from r"""
@@ -54,12 +59,12 @@ class Case(NamedTuple):
     changes: Iterator[str]
 
 
-def sales(shops: int, days: int) -> Case:
-    """The windows."""
+def sales(views: dict[str, str], shops: int, days: int) -> Case:
+    """The windows, rolling ones or others."""
     rng = np.random.default_rng(0)
     columns = (np.repeat(np.arange(shops), days), np.tile(np.arange(days), shops), rng.integers(0, 1000, shops * days))
     new = (f"insert into sale values ({int(rng.integers(shops))}, {day}, 5)" for day in range(days, 1 << 30))
-    return Case(SALES, pa.table(dict(zip(("shop", "day", "n"), columns, strict=True))), WINDOWS, new)
+    return Case(SALES, pa.table(dict(zip(("shop", "day", "n"), columns, strict=True))), views, new)
 
 
 def people(count: int, *, chain: bool) -> Case:
@@ -81,7 +86,8 @@ def _moves(rng: np.random.Generator, count: int) -> Iterator[str]:
 
 
 CASES: dict[str, Callable[[bool], Case]] = {
-    "windows": lambda quick: sales(*((40, 10) if quick else (10_000, 100))),
+    "windows": lambda quick: sales(WINDOWS, *((40, 10) if quick else (10_000, 100))),
+    "rolling": lambda quick: sales(ROLLING, *((40, 10) if quick else (10_000, 100))),
     "tree": lambda quick: people(300 if quick else 100_000, chain=False),
     "chain": lambda quick: people(30 if quick else 2_000, chain=True),
 }
@@ -126,7 +132,12 @@ def table() -> str:
     """What was measured last of each case, milliseconds."""
     shown = Table("views over", "rows", "evaluated", "a row comes", "one moves, with all below", "DuckDB anew")
     last = {line["case"]: line for line in results.read(WINDOWS_RESULTS)}
-    words = {"windows": "shops: sums, ranks, newest", "tree": "a tree of people: paths", "chain": "a chain of people"}
+    words = {
+        "windows": "shops: sums, ranks, newest",
+        "rolling": "shops: sum, median, distinct values of the last week",
+        "tree": "a tree of people: paths",
+        "chain": "a chain of people",
+    }
     for name, what in words.items():
         if (line := last.get(name)) is not None:
             moved = f"**{line['update_ms']:,.1f}**" if "update_ms" in line else ""

@@ -13,7 +13,7 @@ pytest.importorskip("sqlglot")
 @pytest.mark.jit_only
 def test_views_are_what_duckdb_computes(capsys: pytest.CaptureFixture[str]) -> None:
     assert windows.main(["--quick"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["windows", "tree", "chain"]
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["windows", "rolling", "tree", "chain"]
 
 
 @pytest.mark.jit_only
