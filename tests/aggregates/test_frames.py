@@ -107,12 +107,14 @@ def test_ranks_modes_and_distinct_values(data: st.DataObject, rows: list[tuple[i
 
 
 NEAR_AND_FAR = st.sampled_from([1e200, -1e200, 1e16, 1e16 + 2, 5e-324, 1e-160, 0.1, 0.0, 3.0, math.inf, -math.inf])
+LEAST = st.sampled_from([5e-324, 2.5e-308, -2.5e-308, 0.0])
 
 
 @given(
     st.data(),
     st.lists(st.tuples(st.integers(-(2**62), 2**62) | st.integers(10**17, 10**17 + 3), st.booleans()), max_size=20)
-    | st.lists(st.tuples(NEAR_AND_FAR, st.booleans()), max_size=20),
+    | st.lists(st.tuples(NEAR_AND_FAR, st.booleans()), max_size=20)
+    | st.lists(st.tuples(LEAST, st.booleans()), max_size=8),
     st.sampled_from(sorted(VARIANCES)),
 )
 @examples(600, 30)
