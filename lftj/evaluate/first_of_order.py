@@ -70,7 +70,10 @@ def in_order(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable)
 
 def comparable(codes: Rows, type_: str, symbols: SymbolTable) -> Rows:
     """Numbers in the order of the values of a column; null's comes first."""
-    return ranked(codes, symbols) if in_dictionary(type_) else codes
+    if in_dictionary(type_):
+        return ranked(codes, symbols)
+    # The greatest code, as that of null among unsigned numbers, wraps to the least.
+    return codes + 1 if is_nullable(type_) and type_of(type_).null == KEY_MAX else codes
 
 
 def order_keys(

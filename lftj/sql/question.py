@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from lftj.errors import EvaluationError, KeyConflictError
 from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.first_of_order import comparable
 from lftj.evaluate.kept_walk import KeptWalk
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, Clause, Parameter, parameters_of
@@ -307,7 +308,9 @@ def _new_relation(evaluator: Evaluator) -> Callable[[Schema], StoredRelation]:
 
 def positions(found: Answer, view: View, evaluator: Evaluator) -> npt.NDArray[np.int64]:
     """The positions of the rows that a query gives out, in its order: by what it says, then by all columns."""
-    values = [evaluator.symbols.order(row, column.type) for row, column in zip(found.rows, found.columns, strict=True)]
+    values = [
+        comparable(row, column.type, evaluator.symbols) for row, column in zip(found.rows, found.columns, strict=True)
+    ]
     keys = [key for item in view.order for key in _sort_keys(values, found, item)]
     end = None if view.limit is None else view.offset + view.limit
     order = _sorted([*keys, *values], end) if values else np.arange(found.rows.shape[1])

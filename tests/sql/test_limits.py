@@ -258,3 +258,22 @@ def test_distinct_rows_are_ordered_by_what_they_give_out_however_it_is_written()
     db.sql("create table t (a int, b int not null); insert into t values (1, 2), (3, 4), (1, 2)")
     assert list(db.sql("select distinct t.a from t order by t.a desc")) == [(3,), (1,)]
     assert list(db.sql("select distinct a + b as s from t order by a + b desc")) == [(7,), (3,)]
+
+
+def test_rows_without_an_order_begin_with_null_of_unsigned_numbers_too() -> None:
+    """Its code is the greatest; a view of the first rows had other rows than the same query."""
+    db = lftj.Database()
+    db.sql("create table t (u ubigint, id int primary key)")
+    db.load("t", [(None if i == 20 else i, i) for i in range(40)])
+    texts = ["select u from t limit 2", "select u from (select u, 1 as one from t) order by one limit 2"]
+    db.sql("".join(f"create view v{i} as {text};" for i, text in enumerate(texts)))
+    for i, text in enumerate(texts):
+        assert list(db.sql(text)) == [(None,), (0,)]
+        assert sorted(db.sql(f"select * from v{i}"), key=str) == [(0,), (None,)]
+    first = "select distinct on (one) u, one from (select u, 1 as one from t)"
+    assert list(db.sql(first)) == [(None, 1)]
+    assert list(db.sql(f"select * from ({first}) limit 1")) == [(None, 1)]
+    assert list(db.sql("select u from t order by u desc nulls first limit 2")) == [(None,), (39,)]
+    assert list(db.sql("select u from t order by u limit 1")) == [(0,)]
+    ranked = "select u, row_number() over (order by id // 100) as n from t"
+    assert list(db.sql(f"select * from ({ranked}) order by n limit 2")) == [(None, 1), (0, 2)]
