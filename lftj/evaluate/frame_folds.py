@@ -32,7 +32,7 @@ from lftj.language.window_functions import DISTINCT
 from lftj.values.codes import encode_float
 from lftj.values.decimal_type import DIGITS
 from lftj.values.symbols import SymbolTable
-from lftj.values.type_table import family_of, null_rows, storage_of, without_null
+from lftj.values.type_table import family_of, is_nullable, null_rows, storage_of, type_of, without_null
 from scantree.version import Rows
 
 Marks = npt.NDArray[np.bool_]
@@ -50,6 +50,16 @@ class Column(NamedTuple):
         """Where it is not null."""
         null = null_rows(self.codes, self.type)
         return np.ones(len(self.codes), np.bool_) if null is None else ~null
+
+    def given_out(self, found: Rows, there: Marks, null: int) -> Rows:
+        """Values that were `found`, and null's code where none is `there`; one that has this code is refused."""
+        if not is_nullable(self.type) and ((found == null) & there).any():
+            raise EvaluationError(
+                f"{type_of(self.type).shown(null)} does not fit into a column that admits null",
+                why="it is the code of null there, and the value of a window may be null; nothing was changed",
+                remedy="exclude such rows",
+            )
+        return np.where(there, found, null)
 
     def numbered(self) -> tuple[Rows, Rows]:
         """(the numbers int64[n] of its values in their order, equal ones with equal numbers; the codes of each)."""
@@ -74,7 +84,7 @@ class Frames(NamedTuple):
 def folded(name: str, value: Column | None, frames: Frames, null: int) -> Rows:
     """The codes int64[n] of a fold of each frame. `null`: what stands for a value that is not there.
 
-    Raises `EvaluationError` where a sum or a variance has no value.
+    Raises `EvaluationError` where a sum or a variance has no value, or a value has the code of null.
     """
     if value is None:
         return frames.high - frames.low
@@ -92,16 +102,18 @@ def folded(name: str, value: Column | None, frames: Frames, null: int) -> Rows:
         case "min" | "max":
             ranks = comparable(value.codes, value.type, value.symbols)
             best = best_of_frames(ranks, present, *frames, last=name == "max")
-            found = value.codes[np.maximum(best, 0)] if len(best) else best
+            return value.given_out(value.codes[best], many > 0, null)
         case "mode":
             numbers, codes = value.numbered()
-            found = codes[modes_of_frames(numbers, present, *frames)]
+            return value.given_out(codes[modes_of_frames(numbers, present, *frames)], many > 0, null)
         case "quantile_cont" | "quantile_disc" as word:
             quantile = Quantile(word == "quantile_cont", fraction_of(name))
             lower, upper, rest = quantile.ranks(np.maximum(many, 1))
             numbers, codes = value.numbered()
             lower, upper = codes[ranked_in_frames(numbers, present, *frames, np.stack([lower, upper]))]
             found = quantile.results(lower, upper, rest, without_null(value.type))
+            if not quantile.between:
+                return value.given_out(found, many > 0, null)
         case _:
             variance, storage = VARIANCES[name], storage_of(value.type)
             found, without = variance.of_frames(value.codes, value.type, storage, present, *frames, many)

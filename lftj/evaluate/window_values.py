@@ -62,8 +62,8 @@ def derive_windows(evaluator: Evaluator, clause: Clause, limits: Limits) -> Vers
 def windowed(rows: Rows, clause: Clause, schema: Schema, symbols: SymbolTable, *, counted: bool = True) -> Rows:
     """Rows int64[arity, n] of the relation below, whole partitions of it, as rows of the head (`schema`), in any order.
 
-    Not `counted`: each copy of a row of a bag comes by itself. Raises `EvaluationError` where a sum has no value, or a
-    bag has too many copies.
+    Not `counted`: each copy of a row of a bag comes by itself. Raises `EvaluationError` where a sum or a variance has no
+    value, a value has the code of null, or a bag has too many copies.
     """
     try:
         return _windowed(rows, windows_of(clause), schema, symbols, counted)
@@ -259,7 +259,7 @@ def _placed(function: WindowFunction, frames: Frames, value: Column, null: int) 
     there = (at >= low) & (at < high)
     found = np.full(len(at), null, np.int64)
     found[there] = value.codes[counted[at[there]]]
-    return found
+    return value.given_out(found, there, null)
 
 
 def _ranking(function: WindowFunction, places: _Places) -> Rows:

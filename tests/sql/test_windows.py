@@ -412,6 +412,39 @@ def test_a_sum_that_is_the_code_of_null_is_an_error() -> None:
         db.sql("select sum(n) over () as s from t")
 
 
+@pytest.mark.parametrize("column", ["n", "u"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("lag({}) over (order by k desc)", "lead({}) over (order by k)", "first_value({}) over (order by k desc)"),
+        *("last_value({}) over ()", "nth_value({}, 2) over ()", "any_value({}) over (partition by k)"),
+        *("{best}({}) over ()", "mode({}) over (partition by k)", "quantile_disc({}, 0.5) over (partition by k)"),
+        "last_value({} ignore nulls) over ()",
+    ],
+)
+def test_a_value_that_has_the_code_of_null_is_an_error(column: str, function: str) -> None:
+    """-2^63, and the greatest number of `ubigint`, in columns without null; they were given out as null."""
+    least, best = {"n": (-(2**63), "min"), "u": (2**64 - 1, "max")}[column]
+    query = f"select k, {function.format(column, best=best)} as r from t"
+    insert = "insert into t values (2, -9223372036854775808, 18446744073709551615)"
+    what = f"{least} does not fit into a column that admits null"
+    db = lftj.Database()
+    db.sql("create table t (k int not null, n bigint not null, u ubigint not null)")
+    db.sql(f"create view v as {query}; insert into t values (1, 5, 7)")
+    before = list(db["v"])
+    with pytest.raises(lftj.errors.EvaluationError, match=what):
+        db.sql(insert)
+    assert list(db["v"]) == before
+    db.sql("drop view v")
+    db.sql(insert)
+    with pytest.raises(lftj.errors.EvaluationError, match=what):
+        db.sql(query)
+    ranked = db.sql(
+        f"select k, count({column}) over () as c, row_number() over (order by {column}) as r from t order by k"
+    )
+    assert list(ranked) == ([(1, 2, 2), (2, 2, 1)] if column == "n" else [(1, 2, 1), (2, 2, 2)])
+
+
 def test_a_mean_is_exact_where_its_sum_does_not_fit() -> None:
     """As `avg` of a group is."""
     db = lftj.Database()
