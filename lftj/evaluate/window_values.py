@@ -62,8 +62,8 @@ def derive_windows(evaluator: Evaluator, clause: Clause, limits: Limits) -> Vers
 def windowed(rows: Rows, clause: Clause, schema: Schema, symbols: SymbolTable, *, counted: bool = True) -> Rows:
     """Rows int64[arity, n] of the relation below, whole partitions of it, as rows of the head (`schema`), in any order.
 
-    Not `counted`: each copy of a row of a bag comes by itself. Raises `EvaluationError` where a sum or a variance has no
-    value, a value has the code of null, or a bag has too many copies.
+    Not `counted`: each copy of a row of a bag comes by itself. Raises `EvaluationError` where a fold has no value, a
+    value has the code of null, or a bag has too many copies.
     """
     try:
         return _windowed(rows, windows_of(clause), schema, symbols, counted)

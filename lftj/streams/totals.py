@@ -308,7 +308,7 @@ class TotalsChange(Operator):
         return EvaluationError(
             f"`{total.text}` has no value" + (f" for {held}" if held else ""),
             why="it is beyond its type, or adds inf and -inf; the step was not made",
-            remedy="make the column a float, or leave such rows out",
+            remedy="leave such rows out, or make a column of whole numbers one of floats",
         )
 
 

@@ -455,7 +455,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         (
             "outputs `all` and `total`: `total = sum item` has no value for name = 'x'\n"
             "  why: it is beyond its type, or adds inf and -inf; the step was not made\n"
-            "  do: make the column a float, or leave such rows out"
+            "  do: leave such rows out, or make a column of whole numbers one of floats"
         ),
     ),
     "an output twice": (
