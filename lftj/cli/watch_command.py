@@ -127,13 +127,12 @@ class _Watch:
         self.seen |= {path: _signature(path) for path in self.inputs}
         facts = self._read(program, [directive.relation for directive in self.inputs.values()])
         db = database(self.settings, program)
-        for name, rows in facts.items():
-            if not rows._schema.bag:
-                db.load(name, rows.arrow())
-        with db.transaction(timeout=self.settings.timeout) as tx:
+        with db.transaction(timeout=self.settings.timeout) as tx:  # constraints hold once all files are there
             for name, rows in facts.items():
                 if rows._schema.bag:
                     _count(tx, name, rows)
+                else:
+                    tx.insert(name, rows.arrow())
         db.evaluate(timeout=self.settings.timeout)
         before, self.running = self.running, _Running(program, db, facts)
         lines = list(_differences(before.db if before else None, db))

@@ -119,6 +119,29 @@ def test_copies_of_a_bag_are_those_of_its_file_and_of_the_text(watch: Callable[.
     assert running.commit() == ["-many tea 4", "+many tea 7"]
 
 
+def test_constraints_hold_once_all_files_are_read(watch: Callable[..., Watch], triangles: Shell) -> None:
+    """Whichever file is read first, what it holds lacks what the other one brings."""
+    program = """
+.decl item(name:symbol)
+.input item
+.decl scan(name:symbol)
+.input scan
+.decl alone(name:symbol) empty
+alone(n) :- item(n), !scan(n).
+alone(n) :- scan(n), !item(n).
+seen(n) :- item(n), scan(n).
+.output seen
+"""
+    triangles.write({"tri.dl": program, "facts/item.facts": "tea\n", "facts/scan.facts": "tea\n"})
+    running = watch()
+    assert running.commit() == ["+seen tea"]
+    running.told("lftj: watching")
+    running.replace("facts/item.facts", "tea\njam\n")
+    assert running.told("lftj: error") == 'lftj: error: `alone` must stay empty, and would have the row alone("jam")'
+    running.replace("facts/scan.facts", "tea\njam\n")
+    assert running.commit() == ["+seen jam"]
+
+
 def test_a_broken_file_is_told_and_the_last_good_state_stays(watch: Callable[..., Watch]) -> None:
     running = watch("--no-initial")
     running.told("lftj: watching")
