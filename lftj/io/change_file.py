@@ -7,6 +7,7 @@ r"""Change files: rows to insert, erase and upsert, in transactions, as text tha
                                      a blank line commits what was collected; so does the end of the file
     +ready                           the row of a relation without columns
     +sale anvil 2 3                  of a bag: the row (anvil, 2), three times; once without the last number
+    +"old sale" anvil 2              a relation whose name has a space, as names of SQL may, is quoted, too
 
 Values are separated by spaces or tabs and read as files are (`lftj.io.fields`), typed by the declaration. A value is
 a bare word, taken as it is, or quoted; the bare word `null` is null in a column that admits it, and `""` are bytes
@@ -103,16 +104,21 @@ def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: 
 def change_line(op: str, schema: Schema, row: Row) -> str:
     """A row of a relation that was inserted or erased, as a line without its end."""
     words = [_written(value, column.type) for value, column in zip(row, schema.columns, strict=True)]
-    return f"{op}{' '.join([schema.name, *words])}"
+    return f"{op}{' '.join([_word(schema.name), *words])}"
 
 
 def _written(value: object, type: str) -> str:
     if value is None:
         return NULL
     if isinstance(value, str):
-        bare = value and not value.startswith('"') and all(char.isprintable() and char != " " for char in value)
-        return value if bare and not (value == NULL and is_nullable(type)) else symbol_text(value)
+        return symbol_text(value) if value == NULL and is_nullable(type) else _word(value)
     return type_of(type).text(value) or NOTHING
+
+
+def _word(text: str) -> str:
+    """A text as a bare word if it can be one, else in quotes."""
+    bare = text and not text.startswith('"') and all(char.isprintable() and char != " " for char in text)
+    return text if bare else symbol_text(text)
 
 
 class _Bad(Exception):
@@ -156,7 +162,7 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row, 
         )
     words = _words(line)
     at, end = words[0]
-    name = line[at:end].decode(errors="replace")
+    name = _name(line[at:end])
     if name not in schemas:
         remedy = did_you_mean(name, schemas, "declare it with `.decl`")
         raise _Bad(at, end - at, f"there is no relation `{name}`", "no rule or declaration names it", remedy)
@@ -192,6 +198,12 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row, 
         tuple(_value(line, *place, c.name, c.type, name) for place, c in zip(values, schema.columns, strict=True)),
         copies,
     )
+
+
+def _name(word: bytes) -> str:
+    """The relation that a word names: tables of SQL may have names with spaces, which are quoted as values are."""
+    name = _unquoted(word, "symbol") if word.startswith(b'"') else word
+    return name if isinstance(name, str) else word.decode(errors="replace")
 
 
 def _copies(line: bytes, at: int, end: int, schema: Schema) -> int:

@@ -67,6 +67,23 @@ def test_copies_of_a_bag() -> None:
             list(transactions([wrong], SCHEMAS, "x"))
 
 
+@pytest.mark.parametrize("name", ["old sale", '"sale"', "sale\tof\nmay", "käse", "#1", "null", ""])
+def test_any_name_of_a_table_of_sql_is_read_back(name: str) -> None:
+    """`create table "old sale"` makes a relation of which no line could be written, or read."""
+    schemas = {name: Schema(name, (Column("s", "symbol"),))}
+    line = change_line(INSERT, schemas[name], ("of tea",)).encode()
+    assert list(transactions([line], schemas, "x")) == [FileTransaction([ChangeRun(INSERT, name, [("of tea",)])], 1, 1)]
+
+
+def test_a_quoted_name_is_that_of_a_relation() -> None:
+    for wrong, named in ((b'+"p 1"', "p 1"), (b'+"\\q" 1', '"\\q"')):
+        with pytest.raises(ChangeFileError) as caught:
+            list(transactions([wrong], SCHEMAS, "x"))
+        assert caught.value.what == f"there is no relation `{named}`"
+    (done,) = transactions([b'+"q" 1'], SCHEMAS, "x")
+    assert done.runs == [ChangeRun(INSERT, "q", [(1,)])]
+
+
 def test_runs_and_transactions() -> None:
     lines = [b"+q 1\n", b"+q 2\n", b"# no\n", b"-q 1\n", b" \t\r\n", b"\n", b"+yes", b"\n", b"# end\n"]
     assert list(transactions(lines, SCHEMAS, "x")) == [
