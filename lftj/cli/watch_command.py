@@ -215,13 +215,17 @@ def _signature(path: str) -> Signature:
 
 
 def _differences(before: Database | None, after: Database) -> Iterator[str]:
-    """The lines of what the outputs of one database have and those of another have not."""
+    """The lines of what the outputs of one database have and those of another have not.
+
+    Rows of other types are other rows: 1 and 1.0 are equal in Python, and not in a line.
+    """
     from lftj.io.change_file import ERASE, INSERT, change_line
 
     old = {name: before[name] for name in shown_relations(before)} if before is not None else {}
     new = {name: after[name] for name in shown_relations(after)}
     for name in dict.fromkeys([*old, *new]):
         rows_before, rows_after = list(old.get(name, ())), list(new.get(name, ()))
-        gone, come = set(rows_before) - set(rows_after), set(rows_after) - set(rows_before)
-        yield from (change_line(ERASE, old[name]._schema, row) for row in rows_before if row in gone)
-        yield from (change_line(INSERT, new[name]._schema, row) for row in rows_after if row in come)
+        alike = name in old and name in new and old[name]._schema.types == new[name]._schema.types
+        stay = set(rows_before) & set(rows_after) if alike else set()
+        yield from (change_line(ERASE, old[name]._schema, row) for row in rows_before if row not in stay)
+        yield from (change_line(INSERT, new[name]._schema, row) for row in rows_after if row not in stay)

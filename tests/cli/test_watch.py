@@ -105,6 +105,19 @@ def test_null_among_what_changes(watch: Callable[..., Watch], triangles: Shell) 
     assert running.commit() == ["-to null", "-to 2", "+to 3"]
 
 
+def test_values_of_another_type_are_other_rows(watch: Callable[..., Watch], triangles: Shell) -> None:
+    """They were equal in Python, so that nothing was printed, and later lines erased rows that were never told."""
+    program = ".decl edge(a:number, b:{type})\n.input edge\nto(b) :- edge(_, b).\n"
+    triangles.write({"tri.dl": program.format(type="number"), "facts/edge.facts": "1\t1\n1\t2\n"})
+    running = watch()
+    assert running.commit() == ["+to 1", "+to 2"]
+    running.told("lftj: watching")
+    running.replace("tri.dl", program.format(type="decimal(5,1)"))
+    assert running.commit() == ["-to 1", "-to 2", "+to 1.0", "+to 2.0"]
+    running.replace("facts/edge.facts", "1\t1\n")
+    assert running.commit() == ["-to 2.0"]
+
+
 def test_copies_of_a_bag_are_those_of_its_file_and_of_the_text(watch: Callable[..., Watch], triangles: Shell) -> None:
     program = (
         '.decl scan(item:symbol) -> copies:number bag\n.input scan\nscan("tea", {n}).\nmany(i, c) :- scan(i, c).\n'
