@@ -38,7 +38,7 @@ from scantree.version import Rows
 Marks = npt.NDArray[np.bool_]
 
 
-class Column(NamedTuple):
+class WindowColumn(NamedTuple):
     """A column of the rows in order: its `codes` int64[n] and its type."""
 
     codes: Rows
@@ -68,7 +68,7 @@ class Column(NamedTuple):
         return numbers, self.codes[first]
 
 
-class Frames(NamedTuple):
+class WindowFrames(NamedTuple):
     """The frames [low, high) int64[n] of the rows; neither end goes back from one row to the next."""
 
     low: Rows
@@ -81,7 +81,7 @@ class Frames(NamedTuple):
         return found
 
 
-def folded(name: str, value: Column | None, frames: Frames, null: int) -> Rows:
+def folded(name: str, value: WindowColumn | None, frames: WindowFrames, null: int) -> Rows:
     """The codes int64[n] of a fold of each frame. `null`: what stands for a value that is not there.
 
     Raises `EvaluationError` where a sum or a variance has no value, or a value has the code of null.
@@ -127,7 +127,7 @@ def folded(name: str, value: Column | None, frames: Frames, null: int) -> Rows:
     return np.where(many >= least, found, null)
 
 
-def _sums(value: Column, present: Marks, frames: Frames, many: Rows) -> Rows:
+def _sums(value: WindowColumn, present: Marks, frames: WindowFrames, many: Rows) -> Rows:
     """The codes of the sums of what is `present` in each frame."""
     if family_of(value.type) == FLOAT:
         return _rounded(value, present, frames, np.ones_like(many))
@@ -140,7 +140,7 @@ def _sums(value: Column, present: Marks, frames: Frames, many: Rows) -> Rows:
     return found
 
 
-def _means(value: Column, present: Marks, frames: Frames, many: Rows) -> Rows:
+def _means(value: WindowColumn, present: Marks, frames: WindowFrames, many: Rows) -> Rows:
     """The codes of the exact means, as floats, of the `many` values (1 of none) that are `present` in each frame."""
     if family_of(value.type) == FLOAT:
         return _rounded(value, present, frames, many)
@@ -148,7 +148,7 @@ def _means(value: Column, present: Marks, frames: Frames, many: Rows) -> Rows:
     return encode_float(quotients(upper, lower, many, 10 ** scale_of(value.type)))
 
 
-def _rounded(value: Column, present: Marks, frames: Frames, counts: Rows) -> Rows:
+def _rounded(value: WindowColumn, present: Marks, frames: WindowFrames, counts: Rows) -> Rows:
     """The exact sums of floats, each divided by a count and rounded once."""
     found = sums_of_frames(value.codes, present, *frames, counts)
     if found is None:
@@ -156,7 +156,7 @@ def _rounded(value: Column, present: Marks, frames: Frames, counts: Rows) -> Row
     return found
 
 
-def _halves(codes: Rows, frames: Frames) -> tuple[Rows, Rows]:
+def _halves(codes: Rows, frames: WindowFrames) -> tuple[Rows, Rows]:
     """Sums of 64-bit numbers as upper * 2^32 + lower, 0 <= lower < 2^32, so that one that leaves 64 bits is seen."""
     lower = frames.sums(codes & LOW)
     return frames.sums(codes >> BITS) + (lower >> BITS), lower & LOW

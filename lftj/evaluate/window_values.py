@@ -16,7 +16,7 @@ import numpy.typing as npt
 from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.first_of_order import comparable, order_keys
-from lftj.evaluate.frame_folds import Column, Frames, folded
+from lftj.evaluate.frame_folds import WindowColumn, WindowFrames, folded
 from lftj.join.dense_groups import NumberedGroups
 from lftj.join.frames import ends_by_value
 from lftj.join.run import Limits
@@ -88,7 +88,7 @@ def _windowed(rows: Rows, windows: WindowFunctions, schema: Schema, symbols: Sym
     made = []
     for at, function in enumerate(windows.functions):
         argument = function.argument
-        value = None if argument < 0 else Column(places.moved(rows[argument]), types[argument], symbols)
+        value = None if argument < 0 else WindowColumn(places.moved(rows[argument]), types[argument], symbols)
         null = type_of(types[width + at]).null if is_nullable(types[width + at]) else 0
         made.append(places.moved_back(_values(function, places, value, null)))
     found = np.vstack([rows, *made]) if made else rows
@@ -179,10 +179,10 @@ class _Places:
         """The number of its peers among all."""
         return np.cumsum(self._peers)
 
-    def frames(self, function: WindowFunction) -> Frames:
+    def frames(self, function: WindowFunction) -> WindowFrames:
         """Where the frame of each row begins, and where it ends."""
         low = self._end(function.low, function.rows, last=False)
-        return Frames(low, np.maximum(low, self._end(function.high, function.rows, last=True)))
+        return WindowFrames(low, np.maximum(low, self._end(function.high, function.rows, last=True)))
 
     def _end(self, end: FrameEnd, rows: bool, *, last: bool) -> Rows:
         """Where frames begin, or behind which row they end: the `last` of them."""
@@ -224,13 +224,13 @@ def _ends(starts: npt.NDArray[np.bool_]) -> Rows:
     return np.repeat(ends, ends - begins)
 
 
-def _values(function: WindowFunction, places: _Places, value: Column | None, null: int) -> Rows:
+def _values(function: WindowFunction, places: _Places, value: WindowColumn | None, null: int) -> Rows:
     """The codes int64[n] of a function's values. `null`: what stands for a value that is not there."""
     if function.name in RANKINGS:
         return _ranking(function, places)
     if function.name in NEIGHBOURS:
         assert value is not None
-        return _placed(function, Frames(places.begin, places.end), value, null)
+        return _placed(function, WindowFrames(places.begin, places.end), value, null)
     frames = places.frames(function)
     if function.name in PLACED:
         assert value is not None
@@ -238,7 +238,7 @@ def _values(function: WindowFunction, places: _Places, value: Column | None, nul
     return folded(function.name, value, frames, null)
 
 
-def _placed(function: WindowFunction, frames: Frames, value: Column, null: int) -> Rows:
+def _placed(function: WindowFunction, frames: WindowFrames, value: WindowColumn, null: int) -> Rows:
     """The codes of the values at a place in each frame, or so far from the row; of a frame without it, `null`."""
     low, high = frames
     here, away = np.arange(len(low)), function.number if function.name == "lead" else -function.number
