@@ -238,7 +238,8 @@ class Container:
             raise DatabaseFileError(
                 f"{self.path} is a SQLite file, but no database of lftj",
                 why="it does not carry lftj's mark",
-                remedy="give the path of a file that lftj made, or of one that is not there yet",
+                remedy="give the path of a file that lftj made"
+                + ", or of one that is not there yet" * (not self.read_only),
             )
         self._format = run("pragma user_version").fetchone()[0]
         self._check_format(page_rows)

@@ -283,6 +283,14 @@ def test_what_is_no_database_is_refused(tmp_path: Path, make, words: str) -> Non
         lftj.Database(path=path)
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_reader_is_not_told_to_make_a_file(tmp_path: Path, read_only: bool) -> None:
+    _other_database(tmp_path / "other")
+    with pytest.raises(DatabaseFileError, match="no database of lftj") as caught:
+        lftj.Database(path=tmp_path / "other", read_only=read_only)
+    assert caught.value.remedy.endswith("lftj made" if read_only else "or of one that is not there yet")
+
+
 def test_other_formats_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "shop.lftj"
     opened(path).close()
