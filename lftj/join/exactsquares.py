@@ -226,7 +226,7 @@ def scales_of(storage: str) -> Floats:
 
 
 def two_floats_of(number: int) -> tuple[float, float]:
-    """An integer up to 2**106 as the sum of two floats."""
+    """An integer as the sum of two floats, which is exact of the powers of ten up to 10**36."""
     whole = float(number)
     return whole, float(number - int(whole))
 
