@@ -128,8 +128,10 @@ class WindowedSelect:
         """The block over the head with the values."""
         scope = self.scope
         base = self.queries.block_of(self._rows(), None, scope=self.rows)
+        outputs = base.outputs
+        base.outputs, given = _told_apart(outputs)
         derived = rows_of(self.queries, [base], word="rows")
-        rows, places = self._heads(derived)
+        rows, places = self._heads(derived, given)
         source = scope.add(Derived(rows, derived.parameters), "")
         columns = list(source.columns.values())
         self.values = {text: columns[at - len(derived.parameters)] for text, at in places.items()}
@@ -138,11 +140,11 @@ class WindowedSelect:
         if qualify is not None:
             scope.body.conditions.append(holds(self.replaced(qualify.this), scope))
         read = max(len(self._read), 1)
-        starred = zip(base.outputs[read:], columns[read : len(base.outputs)], strict=True)
+        stars = ((output, columns[at]) for output, at in zip(outputs[read:], given[read:], strict=True))
         for node, name in zip(self.select.expressions, self.names, strict=True):
             if star_of(node) is not None:
                 many = len(expanded(base.scope if base.grouping is None else base.grouping.rows, [node]))
-                block.outputs += [Output(output.name, cases, node) for output, cases in islice(starred, many)]
+                block.outputs += [Output(output.name, cases, node) for output, cases in islice(stars, many)]
                 continue
             inner = node.unalias()
             block.outputs.append(Output(name, block.value(inner), inner))
@@ -175,10 +177,10 @@ class WindowedSelect:
 
     # Heads
 
-    def _heads(self, derived: Derived) -> tuple[Rows, dict[str, int]]:
-        """(the rows with all values, the column of each text)."""
+    def _heads(self, derived: Derived, given: Sequence[int]) -> tuple[Rows, dict[str, int]]:
+        """(the rows with all values, the column of each text). `given`: of what is read, by its place."""
         outside = len(derived.parameters)
-        places = {text: outside + at for at, text in enumerate(self._read)}
+        places = {text: outside + at for text, at in zip(self._read, given, strict=False)}
         rows = derived.rows
         together: dict[tuple[tuple[int, ...], tuple[OrderedColumn, ...]], dict[str, WrittenWindow]] = {}
         for text, window in self._windows.items():
@@ -240,6 +242,17 @@ class WindowedSelect:
             check_between(node, type_, self.text)
         given = fraction_given(node, self.text)
         return with_fraction_of(op, given, [] if given is None else value(given, self.rows), self.text)
+
+
+def _told_apart(outputs: Sequence[Output]) -> tuple[list[Output], list[int]]:
+    """(those of the outputs that have different values, the place of each output's among them)."""
+    kept: list[Output] = []
+    places: list[int] = []
+    for output in outputs:
+        places.append(next((at for at, other in enumerate(kept) if other.cases == output.cases), len(kept)))
+        if places[-1] == len(kept):
+            kept.append(output)
+    return kept, places
 
 
 def window_head(heads: QueryHeads, rows: Rows, windows: WindowFunctions, columns: Sequence[OutputColumn]) -> Rows:

@@ -377,6 +377,20 @@ def test_a_variance_without_a_value_changes_nothing() -> None:
     assert [n for _, n in db["v"]] == [0, 0, 0]
 
 
+def test_what_is_read_several_times_is_held_once() -> None:
+    db = lftj.Database()
+    db.sql("""
+        create table r (m int, at timestamp, r1 int, primary key (m, at));
+        create view v as select *, sum(r1) over w as s, max((r1)) over w as g from r
+            window w as (partition by m order by at range interval '1' hour preceding);
+        insert into r values (1, '2024-01-01 00:00:00', 3), (1, '2024-01-01 00:30:00', 4);
+    """)
+    assert list(db["v"].columns) == ["m", "at", "r1", "s", "g"]
+    assert [(row[0], *row[2:]) for row in db["v"]] == [(1, 3, 3, 3), (1, 4, 7, 4)]
+    held = db._evaluator.state.relations["@v.rows1"]
+    assert held.arity == 4  # the table's columns, and where the hour before began
+
+
 def test_a_group_is_one_row_of_a_window() -> None:
     """Its sum is a value beside it, not how often it is there."""
     db = lftj.Database._sized(columns_from=0)
