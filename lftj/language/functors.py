@@ -290,7 +290,8 @@ _TESTS = (
     Constraint(
         READS_AS,
         ("type", "text"),
-        "The text writes a value of the type; of a decimal it may write more digits behind the point.",
+        "The text writes a value of the type; of a decimal it may write more digits behind the point. In place of a "
+        "type, a format such as `%d.%m.%Y` asks whether `strptime` reads the text.",
         'reads_as("date", "2024-05-31")',
         text_functors.reads_as,
         partial=frozenset({SYMBOL}),

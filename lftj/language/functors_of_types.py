@@ -124,6 +124,16 @@ def of_time() -> list[Signature]:
             partial=CALENDAR,
         ),
         Signature(
+            "strptime",
+            (SYMBOL, SYMBOL),
+            TIMESTAMP,
+            "The time that a text writes in a format, with the parts of `strftime`; what it does not say is that of "
+            "1900-01-01T00:00:00. An error of a text that is not so written, and of a format that is none.",
+            'strptime("31.05.2024", "%d.%m.%Y") = @2024-05-31T00:00:00',
+            text=time_formats.read,
+            partial=frozenset({SYMBOL}),
+        ),
+        Signature(
             "local",
             (TIMESTAMP,),
             TIMESTAMP,

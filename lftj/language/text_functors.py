@@ -14,10 +14,11 @@ import decimal
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 from typing import Any
 
+from lftj.language.time_formats import read, reader_of
 from lftj.language.types import FLOAT, RANGES, SYMBOL, of_class
 from lftj.values.decimal_type import DIGITS, Decimals
 from lftj.values.type_table import type_of
@@ -355,6 +356,9 @@ def first_match(text: str, pattern: str, group: int) -> str:
 @lru_cache(maxsize=64)
 def _reader(type: str) -> Callable[[str], object]:
     """The function that reads a text as a type; `ValueError` or `Misfit` says why the text writes no value."""
+    if "%" in type:
+        reader_of(type)  # one that is no format reads nothing
+        return partial(read, format=type)
     made = type_of(type)
     if type in RANGES:
         low, high = RANGES[type]

@@ -1,4 +1,4 @@
-"""Times written as a format says: `strftime(@2024-05-31, "%d.%m.%Y")` is "31.05.2024"."""
+"""Times written and read as a format says: `strftime(@2024-05-31, "%d.%m.%Y")` is "31.05.2024"."""
 
 from __future__ import annotations
 
@@ -109,3 +109,117 @@ def written(time: dt.date, format: str) -> str:
     """A time as a format says; of a date its midnight."""
     moment = time if isinstance(time, dt.datetime) else dt.datetime.combine(time, dt.time())
     return "".join(part if isinstance(part, str) else part(moment) for part in format_of(format))
+
+
+# Reading
+
+# The digits that a number has at most, of which it takes as many as there are, its least value and its greatest.
+_READ_NUMBERS = {
+    "Y": (4, 1, 9999),
+    "y": (2, 0, 99),
+    "m": (2, 1, 12),
+    "d": (2, 1, 31),
+    "j": (3, 1, 366),
+    "H": (2, 0, 23),
+    "I": (2, 1, 12),
+    "M": (2, 0, 59),
+    "S": (2, 0, 59),
+    "g": (3, 0, 999),
+    "f": (6, 0, 999_999),
+}
+# Names, in either case.
+_WORDS = {
+    "a": [day[:3] for day in DAYS],
+    "A": DAYS,
+    "b": [month[:3] for month in MONTHS],
+    "h": [month[:3] for month in MONTHS],
+    "B": MONTHS,
+    "p": ["AM", "PM"],
+}
+_SPACE = "[ \t-\r]"
+# What may stand behind `%` where a time is read, for messages.
+READ = sorted(["%", *_READ_NUMBERS, *_WORDS, *_SEVERAL, *(f"-{letter}" for letter in _SHORT)], key=str.lower)
+
+
+@lru_cache(maxsize=256)
+def reader_of(text: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """(what a text in a format looks like, the letters of its groups in order); `ValueError` of what is none."""
+    letters: list[str] = []
+    looks = _look_of(text, letters)
+    if not letters:
+        raise ValueError("it reads no part of a time")
+    if "j" in letters and not {*"mdbhB"}.isdisjoint(letters):
+        raise ValueError("`%j` says which month and day it is, and so does another part")
+    return re.compile(f"{_SPACE}*+{looks}{_SPACE}*+"), tuple(letters)
+
+
+def _look_of(text: str, letters: list[str]) -> str:
+    """The regular expression of a format; the letters of its groups are added to `letters`."""
+    found = ""
+    for part in _PARTS.findall(text):
+        letter = part[2:] if part[:2] == "%-" and part[2:] in [*_SHORT] else part[1:]
+        if part[0] != "%":
+            spaced = re.split(f"({_SPACE}+)", part)
+            found += "".join(f"{_SPACE}++" if i % 2 else re.escape(word) for i, word in enumerate(spaced))
+        elif letter in _SEVERAL:
+            found += _look_of(_SEVERAL[letter], letters)
+        elif letter == "%":
+            found += "%"
+        elif letter in _WORDS:
+            letters.append(letter)
+            found += f"(?i:({'|'.join(_WORDS[letter])}))"
+        elif letter in _READ_NUMBERS:
+            letters.append(letter)
+            found += f"([0-9]{{1,{_READ_NUMBERS[letter][0]}}}+)"
+        else:
+            raise ValueError(f"`{part}` reads no part of a time")
+    return found
+
+
+def read(text: str, format: str) -> dt.datetime:
+    """The time that a text writes in a format, of the 1st of January 1900 what it does not say; or `ValueError`."""
+    looks, letters = reader_of(format)
+    found = looks.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not written as {format!r} says")
+    year, month, day, hour, half, minute, second, micros = 1900, 1, 1, 0, "", 0, 0, 0
+    for letter, part in zip(letters, found.groups(), strict=True):  # what comes later counts
+        number = _in_range(letter, part) if letter in _READ_NUMBERS else 0
+        match letter:
+            case "Y":
+                year = number
+            case "y":
+                year = number + (1900 if number >= 69 else 2000)
+            case "m":
+                month = number
+            case "b" | "h" | "B":
+                month = next(i for i, name in enumerate(MONTHS, 1) if name.lower().startswith(part.lower()))
+            case "d" | "j":
+                day = number
+            case "H" | "I":
+                hour = number
+            case "p":
+                half = part.upper()
+            case "M":
+                minute = number
+            case "S":
+                second = number
+            case "f" | "g":
+                micros = int(part.ljust(6, "0"))
+    if half:
+        if hour > 12:
+            raise ValueError(f"{hour} is no hour of twelve")
+        hour = hour % 12 + 12 * (half == "PM")
+    date = dt.date(year, month, 1 if "j" in letters else day)
+    if "j" in letters:
+        date += dt.timedelta(days=day - 1)
+    if date.year != year:
+        raise ValueError(f"{year} has no day {day}")
+    return dt.datetime.combine(date, dt.time(hour, minute, second, micros))
+
+
+def _in_range(letter: str, digits: str) -> int:
+    _, least, most = _READ_NUMBERS[letter]
+    if not least <= int(digits) <= most:
+        raise ValueError(f"`%{letter}` is from {least} to {most}, and not {int(digits)}")
+    return int(digits)

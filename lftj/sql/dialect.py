@@ -57,7 +57,7 @@ class LftjSql(DuckDB):
                 function = function.this
             if isinstance(function, _WITHOUT_PLACE) and "start" not in function.meta:
                 function.update_positions(name)
-            if isinstance(found, exp.TimeToStr):
+            if isinstance(found, exp.TimeToStr | exp.StrToTime):
                 _keep_format(found, self._tokens[self._index - 2])
             if function is not None:
                 function.meta["arguments"] = _argument_count(self._tokens, begin)
@@ -140,8 +140,8 @@ class LftjSql(DuckDB):
                 self._retreat(end)
 
 
-def _keep_format(function: exp.TimeToStr, last: Token) -> None:
-    """Put the format of `strftime`, its last argument, back as it is written and where: sqlglot makes another."""
+def _keep_format(function: exp.TimeToStr | exp.StrToTime, last: Token) -> None:
+    """Put the format of `strftime` or `strptime` back as it is written, and where: sqlglot makes another."""
     if isinstance(function.args["format"], exp.Literal) and last.token_type == TokenType.STRING:
         function.set("format", exp.Literal.string(last.text).update_positions(last))
 

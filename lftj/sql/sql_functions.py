@@ -22,6 +22,7 @@ from lftj.sql.conversions import NUMBERS, call
 from lftj.sql.places import standing_for
 from lftj.sql.scope import Case
 from lftj.sql.syntax_errors import too_few_arguments
+from lftj.sql.try_cast import try_strptime
 from lftj.sql.whole_numbers import GREATEST, cut, negated, number, shifted_left, shifted_right, with_zeros
 from lftj.values.decimal_type import DIGITS
 from lftj.values.faults import counted
@@ -330,7 +331,8 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
 NAMED = sorted(
     {kind.sql_name().lower() for kind in FUNCTIONS if issubclass(kind, exp.Func)}
     | {"date_part", "contains", "starts_with", "ends_with", "coalesce", "nullif", "greatest", "least", "date_trunc"}
-    | {"make_date", "epoch", "isoyear", "yearweek", "weekday", "strftime", "ord", "regexp_matches", "regexp_full_match"}
+    | {"make_date", "epoch", "isoyear", "yearweek", "weekday", "strftime", "strptime", "try_strptime", "ord"}
+    | {"regexp_matches", "regexp_full_match"}
 )
 
 
@@ -355,6 +357,7 @@ _ANONYMOUS: dict[str, tuple[int, Callable[[Translator, exp.Expr], list[Case]]]] 
     "isoyear": (1, _field_of("ISOYEAR")),
     "yearweek": (1, _field_of("YEARWEEK")),
     "ord": (1, lambda of, node: _code(of, standing_for(node, exp.Unicode(this=node.expressions[0].copy())))),
+    "try_strptime": (2, try_strptime),
     "suffix": (2, _test_of(exp.EndsWith)),
     "prefix": (2, _test_of(exp.StartsWith)),
 }

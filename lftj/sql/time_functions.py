@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
-from lftj.language.time_formats import DAYS, KNOWN, MONTHS, format_of
+from lftj.language.time_formats import DAYS, KNOWN, MONTHS, READ, format_of, reader_of
 from lftj.language.types import DATE, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP
 from lftj.sql.applied import Result, SqlFunction, applied
 from lftj.sql.cases import Known, Translator, null_case, plain
@@ -125,26 +125,48 @@ def _formatted(of: Translator, node: exp.Expr) -> list[Case]:
     time, format = node.this, node.args["format"]
     if _is_text(time) and not _is_text(format):
         time, format = format, time
-    written = plain(format)
-    if isinstance(written, exp.Null):
+    if isinstance(plain(format), exp.Null):
         return [null_case((), SYMBOL)]
-    source = of.scope.source
+    written = _format(of, format, format_of, KNOWN)
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("strftime", SYMBOL, values[0].term, written), SYMBOL
+
+    return applied(of, node, SqlFunction((_TIMES,), result), [time])
+
+
+def _read(of: Translator, node: exp.Expr) -> list[Case]:
+    """`strptime(text, format)`."""
+    written = format_read(of, node.args["format"])
+    if written is None:
+        return [null_case((), TIMESTAMP)]
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("strptime", TIMESTAMP, values[0].term, written), TIMESTAMP
+
+    return applied(of, node, SqlFunction(((SYMBOL,),), result), [node.this])
+
+
+def format_read(of: Translator, format: exp.Expr) -> ast.Constant | None:
+    """The format that a time is read in; None of null."""
+    return None if isinstance(plain(format), exp.Null) else _format(of, format, reader_of, READ)
+
+
+def _format(of: Translator, format: exp.Expr, check: Callable[[str], object], known: Iterable[str]) -> ast.Constant:
+    """The format of a time, which is written out and has parts that are `known`."""
+    source, written = of.scope.source, plain(format)
     if not _is_text(format):
         raise source.unsupported("a format that is no constant text", format, "write the format out")
     try:
-        format_of(written.name)
+        check(written.name)
     except ValueError as error:
         raise source.error(
             f"`{written.name}` is no format of a time",
             format,
             why=str(error),
-            remedy=f"use one of {', '.join(f'`%{letter}`' for letter in KNOWN)}",
+            remedy=f"use one of {', '.join(f'`%{letter}`' for letter in known)}",
         ) from None
-
-    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
-        return call("strftime", SYMBOL, values[0].term, ast.Constant(written.name, SYMBOL)), SYMBOL
-
-    return applied(of, node, SqlFunction((_TIMES,), result), [time])
+    return ast.Constant(written.name, SYMBOL)
 
 
 def _is_text(node: exp.Expr) -> bool:
@@ -265,6 +287,7 @@ FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = 
     exp.Dayname: _name("weekday", ",".join(DAYS)),
     exp.Monthname: _name("month", ",".join(MONTHS)),
     exp.TimeToStr: _formatted,
+    exp.StrToTime: _read,
     exp.TimeToUnix: lambda of, node: seconds(of, node, node.this),
     exp.DateFromParts: _date,
 }

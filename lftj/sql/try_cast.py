@@ -1,15 +1,17 @@
-"""`try_cast(x as type)`: null where a value has none in the type.
+"""`try_cast(x as type)`, `try_strptime(s, format)`: null where a value has none in the type, or in the format.
 
-    try_cast(s as date)      (reads_as("date", s)) -> to_date(s) · (!reads_as("date", s)) -> null
-    try_cast(n as tinyint)   (n >= -128, n <= 127) -> n · (n < -128) -> null · (n >= -128, n > 127) -> null
+    try_cast(s as date)          (reads_as("date", s)) -> to_date(s) · (!reads_as("date", s)) -> null
+    try_cast(n as tinyint)       (n >= -128, n <= 127) -> n · (n < -128) -> null · (n >= -128, n > 127) -> null
+    try_strptime(s, '%d.%m.')    (reads_as("%d.%m.", s)) -> strptime(s, "%d.%m.") · (!reads_as("%d.%m.", s)) -> null
 
 A text is asked whether the functor of the cast reads it, a number whether it is in the range of the type as written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -17,12 +19,15 @@ from sqlglot import exp
 from lftj.errors import ProgramError
 from lftj.language import ast
 from lftj.language.functors import NEGATED, READS_AS
+from lftj.language.text_functors import reads_as
 from lftj.language.types import BOOL, DURATION, FLOAT, NUMBER, RANGES, SYMBOL, TIMESTAMP, UNSIGNED, scale_of
+from lftj.sql.applied import SqlFunction, applied
 from lftj.sql.cases import Known, Translator, joined, limited, null_case, written_once
 from lftj.sql.constants import constant
 from lftj.sql.conversions import call, cast_type, compared
 from lftj.sql.ddl import range_of, type_name
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.time_functions import format_read
 from lftj.sql.whole_numbers import number
 from lftj.values.decimal_type import Decimals
 from lftj.values.type_table import family_of, type_of
@@ -39,16 +44,48 @@ def try_cast(of: Translator, node: exp.TryCast) -> list[Case]:
         if case.term is None:
             found.append(null_case(case.literals, wanted))
         else:
-            found += _tried(of, node, Known(case.literals, case.term, case.type), wanted)
+            known = Known(case.literals, case.term, case.type)
+            made = partial(_as_type, of, known, wanted, node)
+            found += _tried(known.literals, _tests(of, node, known, wanted), wanted, made)
     limited([case.literals for case in found], node, of.scope)
     type = next((case.type for case in found if case.term is not None), wanted)
     return [replace(case, type=type) for case in found]
 
 
-def _tried(of: Translator, node: exp.TryCast, value: Known, wanted: str) -> Iterator[Case]:
-    """The cases of a value that is not null: where it passes all tests, and where it fails one."""
-    passed: Conjunction = value.literals
-    for test in _tests(of, node, value, wanted):
+def try_strptime(of: Translator, node: exp.Expr) -> list[Case]:
+    """The cases of a text as the timestamp that it writes in a format, or null."""
+    text, format = node.expressions
+    written = format_read(of, format)
+    if written is None:
+        return [null_case((), TIMESTAMP)]
+    found: list[Case] = []
+    texts = SqlFunction(((SYMBOL,),), lambda of, node, values: (values[0].term, SYMBOL))
+    for case in written_once(of, applied(of, node, texts, [text])):
+        if case.term is None:
+            found.append(null_case(case.literals, TIMESTAMP))
+            continue
+        test: Test = ast.Comparison(READS_AS, written, case.term)
+        if isinstance(case.term, ast.Constant):
+            test = bool(reads_as(str(written.value), str(case.term.value)))
+        found += _tried(case.literals, [test], TIMESTAMP, partial(_as_time, case.term, written))
+    limited([case.literals for case in found], node, of.scope)
+    return found
+
+
+def _as_time(text: ast.Term, format: ast.Constant) -> tuple[ast.Term, str]:
+    return call("strptime", TIMESTAMP, text, format), TIMESTAMP
+
+
+def _as_type(of: Translator, value: Known, wanted: str, node: exp.Expr) -> tuple[ast.Term, str]:
+    return of.cast(value, wanted, node), cast_type(value, wanted)
+
+
+def _tried(
+    literals: Conjunction, tests: Iterable[Test], wanted: str, made: Callable[[], tuple[ast.Term, str]]
+) -> Iterator[Case]:
+    """The cases of a value that is not null: what is `made` of it where it passes all tests, and where it fails one."""
+    passed = literals
+    for test in tests:
         if test is True:
             continue
         failed = passed if test is False else joined(passed, (_opposite(test),))
@@ -58,7 +95,7 @@ def _tried(of: Translator, node: exp.TryCast, value: Known, wanted: str) -> Iter
         if further is None:
             return
         passed = further
-    yield Case(passed, of.cast(value, wanted, node), cast_type(value, wanted), nullable=False)
+    yield Case(passed, *made(), nullable=False)
 
 
 def _opposite(test: ast.Literal) -> ast.Literal:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import lftj
+from lftj.errors import EvaluationError
+from lftj.language.time_formats import read, written
 from tests.conftest import JIT
 
 pytest.importorskip("sqlglot")
@@ -93,3 +95,54 @@ def test_formats_write_all_times_as_duckdb() -> None:
     db.load("v", rows)
     text = f"select t, strftime(t, '{format}') as of_time, strftime(t::date, '{format}') as of_date from v order by t"
     assert [tuple(row) for row in db.sql(text)] == duck.execute(text).fetchall()
+
+
+def test_formats_read_texts_as_duckdb() -> None:
+    """Numbers without zeros, names in either case, and texts that are nearly written as the format says."""
+    random = Random(2)
+    parts = [f"%{letter}" for letter in "YymdHIMSgfaAbBphcxXT"] + ["%-d", "%-m", "%%"]
+    others = ["2024", "24", "0", "05", "31", "60", "500", "1234567", "may", "Tuesday", "am", "%", "1969", "12 ", ""]
+    gaps = ["-", " ", "/", ":", "", "  ", "x"]
+    duck, met = duckdb_database(), 0
+    for _ in range(3_000):
+        format = text = ""
+        time = dt.datetime(random.choice((1950, 1999, 2024)), 1, 1) + dt.timedelta(seconds=random.random() * 3e7)
+        for i in range(random.randrange(1, 6)):
+            part, gap = random.choice(parts if i else parts[:-1]), random.choice(gaps)
+            word = written(time, part) if random.random() < 0.8 else random.choice(others)
+            format += part + gap
+            text += (word.lower() if random.random() < 0.2 else word) + (gap if random.random() < 0.95 else " ")
+        ((expected,),) = duck.execute(f"select try_strptime(?, '{format}')", [text]).fetchall()
+        try:
+            found = read(text, format)
+        except ValueError:
+            found = None
+        if not isinstance(expected, str):  # of the year 0
+            assert (text, format, found) == (text, format, expected)
+        met += found is not None
+    assert met > 1_000
+
+
+def test_a_format_that_is_none_is_no_type_either() -> None:
+    """No text would be written so."""
+    db = lftj.Database(".decl q(s:symbol, f:symbol) r(s) :- q(s, f), reads_as(f, s).")
+    db.load("q", [("5", "%d"), ("x", "%d"), ("55", "%m")])
+    assert list(db["r"]) == [("5",)]
+    with pytest.raises(EvaluationError, match="reads no part of a time"), db.transaction() as tx:
+        tx.insert("q", [("5", "%Q")])
+
+
+def test_texts_that_are_no_times_are_null_and_change_with_their_rows() -> None:
+    db = lftj.Database()
+    db.sql(
+        "create table t (id int primary key, s text); create view v as select id, try_strptime(s, '%d.%m.%Y') as at "
+        "from t; create view w as select id, strptime(s, '%d.%m.%Y')::date as at from t where s like '%.%.2024'"
+    )
+    db.sql("insert into t values (1, '31.5.2024'), (2, '31.6.2024.'), (3, null), (4, '1.1.0000')")
+    assert list(db["v"]) == [(1, dt.datetime(2024, 5, 31)), (2, None), (3, None), (4, None)]
+    assert list(db["w"]) == [(1, dt.date(2024, 5, 31))]
+    changed = db.sql("update t set s = '30.6.2024' where id = 2")
+    assert (list(changed["v"].erased), list(changed["v"].inserted)) == ([(2, None)], [(2, dt.datetime(2024, 6, 30))])
+    with pytest.raises(EvaluationError, match="is not written as"):
+        db.sql("insert into t values (5, 'x.1.2024')")
+    assert len(db["v"]) == 4

@@ -86,6 +86,9 @@ strftime(p, '%a %b %A %B %h %p')
 strftime(p, '%I %-I %-H %-M %-S'); strftime(t, '%-d.%-m.%-y %-j'); strftime(u, '%u %w %V %G %U %W'); strftime(t, null)
 strftime(p, '%c %x %X %T'); strftime(t, '%H:%M:%S %I %p'); strftime(t, ' '); strftime('%Y-%m', u); strftime(null, '%Y')
 strftime(timestamp '1969-12-31 23:59:59.000789', '%S.%f %g %W'); strftime(p + interval '750' millisecond, '%f')
+strptime(strftime(p, '%d/%-m/%Y %I:%M:%S.%f %p'), '%d/%m/%Y %I:%M:%S.%f %p'); strptime(strftime(t, '%j %y'), '%j %y')
+try_strptime(w, '%d'); try_strptime(s || i, '%M'); try_strptime(null, '%d'); strptime('2024', null); strptime('5', '%d')
+try_strptime('x', '%d') is null; try_strptime('May 3', '%b %-d') + interval '1' day; strptime(null, '%Y')
 strftime(make_date(j + 2010, 1, 1), '%G-%V %U %W %j'); strftime(make_date(j + 2010, 12, 31), '%G-%V %U %W %j')
 make_date(2024, abs(j), 28); make_date(j + 2000, 2, 1); make_date(i, 1, 1) is null; make_date(2024, 2, 29)
 try_cast(w as int); try_cast(s as date); try_cast(w as double) + 1; try_cast(w || '.5' as decimal(9,1))
@@ -227,6 +230,13 @@ REFUSED = [
     ("strftime(t, 'at %')", "`at %` is no format of a time", "'at %'", "use one of `%%`, `%-d`"),
     ("strftime(t, '%-Y')", "`%-Y` is no format of a time", "'%-Y'", "use one of `%%`, `%-d`"),
     ("strftime(t, s)", "a format that is no constant text", "s", "write the format out"),
+    ("strptime(s, '%d %u')", "`%d %u` is no format of a time", "'%d %u'", "use one of `%%`, `%-d`"),
+    ("strptime(s, '%j.%m.')", "`%j.%m.` is no format of a time", "'%j.%m.'", "use one of `%%`, `%-d`"),
+    ("try_strptime(s, '')", "`` is no format of a time", "''", "use one of `%%`, `%-d`"),
+    ("strptime(s, w)", "a format that is no constant text", "w", "write the format out"),
+    ("strptime(i, '%Y')", "`i` is bigint, and `strptime` takes text", "i", "cast(i as text)"),
+    ("try_strptime(t, '%Y')", "`t` is date, and `try_strptime` takes text", "t", "cast(t as text)"),
+    ("try_strptime(s)", "`try_strptime` with 1 argument only", "try_strptime(s", "write the arguments that it takes"),
     ("strftime(s, '%Y')", "`s` is text, and `strftime` takes date or timestamp", "s", "cast(s as date)"),
     ("date_diff('century', t, u)", "`date_diff` in units of century", "date_diff('century', t, u", "hour, minute"),
     ("yearweek(t, u)", "`yearweek` with 2 arguments", "yearweek(t, u", "leave the others out"),
