@@ -174,7 +174,7 @@ WORDS = {
     "select avg(interval (a) day) over () from t": "1:8: error: `avg(interval (a) day)` of interval",
     "select avg(b) over (order by a) from t": "1:8: error: `avg(b)` of text",
     "select max(a respect nulls) over () from t": "1:8: error: not supported yet: `respect nulls` of `max`",
-    "select strptime(b, '%Y') from t": "1:8: error: not supported yet: the function `strptime`",
+    "select to_timestamp(a) from t": "1:8: error: not supported yet: the function `to_timestamp`",
     "select id from t where md5(b) = 'x'": "1:24: error: not supported yet: the function `md5`",
     "select substr(a, 1) from t": "1:15: error: `a` is bigint, and `substr` takes text",
     "select APPROX_QUANTILE(a, 0.5) from t": "1:8: error: not supported yet: the aggregate `approx_quantile`",
@@ -211,7 +211,7 @@ def test_what_is_not_supported_is_called_as_it_is_written(sql: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "remedy"),
     [
-        ("select strptime(b, '%Y') from t", "do: rewrite it with others"),
+        ("select to_timestamp(a) from t", "do: rewrite it with others"),
         ("select md5(b) from t", "do: rewrite it with others"),
         ("select rank() from t", "do: write `rank(...) over (order by ...)`"),
         ("select sum(b) over () from t", "do: cast it, or take `min`, `max` or `count`"),
@@ -221,7 +221,7 @@ def test_what_is_not_supported_is_called_as_it_is_written(sql: str) -> None:
     ],
 )
 def test_the_remedy_is_about_what_is_written(sql: str, remedy: str) -> None:
-    """It was `trim` instead of `strptime`, and `select` instead of `execute`."""
+    """It was `trim` instead of another function, and `select` instead of `execute`."""
     assert _refusal(sql).endswith(remedy)
 
 
