@@ -69,7 +69,7 @@ class WindowColumn(NamedTuple):
 
 
 class WindowFrames(NamedTuple):
-    """The frames [low, high) int64[n] of the rows; neither end goes back from one row to the next."""
+    """The frames [low, high) int64[n] of the rows."""
 
     low: Rows
     high: Rows

@@ -1,9 +1,10 @@
 """Frames of window functions: where values say that they end, and what is folded over them, in one pass over the rows.
 
     rows        4  7  1  3  8  2          in the order of the window
-    frames      [low, high) of each row, neither of which ever goes back from one row to the next
+    frames      [low, high) of each row, which go forward from one row to the next, or seldom back
 
-Values enter a frame at its end and leave at its beginning, so that each is looked at twice, however long frames are. A
+Values enter a frame at its end and leave at its beginning, so that each is looked at twice, however long frames are;
+where one goes back, as one month before 30 March at night and 31 March in the morning does, it is begun anew. A
 sum is exact whatever came and went (exactsum.py), and rounded for each row; so is a variance (exactsquares.py). Of
 extremes those wait, in a queue, that will be the best when all before them have left. Quantiles and modes are looked up
 in a tree over the numbers of all distinct values, whose leaves say how often the frame has each: node 1 is its root,
@@ -31,12 +32,19 @@ Ints = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
 
+@inlined
+def _is_before(values, present, at, bound, nulls_first, beyond):
+    """Whether the row `at` comes before the end of a frame that has this bound."""
+    if not present[at]:
+        return nulls_first
+    return values[at] < bound or (beyond and values[at] == bound)
+
+
 @kernel
 def _ends(values, present, bounds, begin, end, nulls_first, beyond, ends):
     """`ends` int64[n]: the first row from `begin` on, up to `end`, with a value >= the row's bound; `beyond`: > it.
 
-    Of rows in the order of their values, whose bounds never go back within one partition. What is not `present` comes
-    before all values, or behind them, and has no end.
+    Of rows in the order of their values. What is not `present` comes before all values, or behind them, and has no end.
     """
     at = 0
     for i in range(len(values)):
@@ -44,14 +52,17 @@ def _ends(values, present, bounds, begin, end, nulls_first, beyond, ends):
             at = begin[i]
         if not present[i]:
             continue
-        while at < end[i]:
-            if present[at]:
-                if values[at] > bounds[i] or (values[at] == bounds[i] and not beyond):
-                    break
-            elif not nulls_first:
-                break
+        while at > begin[i] and not _is_before(values, present, at - 1, bounds[i], nulls_first, beyond):
+            at -= 1
+        while at < end[i] and _is_before(values, present, at, bounds[i], nulls_first, beyond):
             at += 1
         ends[i] = at
+
+
+@inlined
+def _begins_anew(low, high, i, end):
+    """Whether nothing that is in the frames before, up to `end`, is in frame i, or this one goes back behind them."""
+    return low[i] >= end or (i > 0 and (low[i] < low[i - 1] or high[i] < high[i - 1]))
 
 
 @kernel
@@ -66,7 +77,7 @@ def _sums(codes, present, low, high, counts, table, cells, digits, sums):
         if i > 0 and low[i] == low[i - 1] and high[i] == high[i - 1]:
             sums[i] = sums[i - 1]
             continue
-        if low[i] >= end:  # nothing that was in the frame before is in this one
+        if _begins_anew(low, high, i, end):
             for s in range(least, greatest + 1):
                 cells[0, s] = 0
             table[0, 1], table[0, 2] = 0, 0
@@ -105,7 +116,7 @@ def _best(ranks, present, low, high, last, queue, best):
     """
     head, tail, end = 0, 0, 0
     for i in range(len(low)):
-        if low[i] >= end:
+        if _begins_anew(low, high, i, end):
             head, tail, end = 0, 0, low[i]
         while end < high[i]:
             if present[end]:
@@ -129,7 +140,7 @@ def _variances(codes, kind, present, low, high, counts, layout, scales, unit, sa
     """
     begin, end = 0, 0
     for i in range(len(low)):
-        if low[i] >= end:  # nothing that was in the frame before is in this one
+        if _begins_anew(low, high, i, end):
             cells[:] = 0
             table[:] = 0
             begin, end = low[i], low[i]
@@ -168,11 +179,13 @@ def _numbered(numbers, present, low, high, wanted, tree, found):
     leaves, begin, end = len(tree) >> 1, 0, 0
     greatest = len(wanted) == 0
     for i in range(len(low)):
-        while begin < min(low[i], end):
+        until = end if _begins_anew(low, high, i, end) else low[i]
+        while begin < until:
             if present[begin]:
                 _count(tree, leaves + numbers[begin], -1, greatest)
             begin += 1
-        begin, end = low[i], max(end, low[i])
+        if begin == end:
+            begin, end = low[i], low[i]
         while end < high[i]:
             if present[end]:
                 _count(tree, leaves + numbers[end], 1, greatest)
@@ -200,12 +213,14 @@ def _distinct(numbers, present, low, high, counts, found):
     """`found` int64[n]: how many distinct values each frame has. `counts` int64[distinct values]: zero."""
     begin, end, many = 0, 0, 0
     for i in range(len(low)):
-        while begin < min(low[i], end):
+        until = end if _begins_anew(low, high, i, end) else low[i]
+        while begin < until:
             if present[begin]:
                 counts[numbers[begin]] -= 1
                 many -= counts[numbers[begin]] == 0
             begin += 1
-        begin, end = low[i], max(end, low[i])
+        if begin == end:
+            begin, end = low[i], low[i]
         while end < high[i]:
             if present[end]:
                 many += counts[numbers[end]] == 0
@@ -220,7 +235,7 @@ def ends_by_value(
     """Where frames that values limit begin, int64[n], or with `beyond` where they end; 0 where no value is present.
 
     Rows are in the order of their `values` int64[n], each partition from `begin` to `end` int64[n]. A frame begins with
-    the first value >= the row's of `bounds` int64[n], which are in order, too, and ends before the first one > it.
+    the first value >= the row's of `bounds` int64[n], and ends before the first one > it.
     """
     ends = np.zeros(len(values), np.int64)
     _ends(values, present, bounds, begin, end, nulls_first, beyond, ends)

@@ -33,9 +33,9 @@ Frames = list[tuple[int, int]]
 
 @st.composite
 def frames(draw: st.DrawFn, n: int) -> Frames:
-    """Frames [low, high) of n rows, neither end of which goes back."""
-    ends = st.lists(st.integers(0, n), min_size=n, max_size=n).map(sorted)
-    lows, highs = draw(ends), draw(ends)
+    """Frames [low, high) of n rows, whose ends go forward; or back, too."""
+    ends = st.lists(st.integers(0, n), min_size=n, max_size=n)
+    lows, highs = (draw(ends.map(sorted) if draw(st.booleans()) else ends) for _ in "ab")
     return [(low, max(low, high)) for low, high in zip(lows, highs, strict=True)]
 
 
@@ -137,20 +137,19 @@ def test_variances(data: st.DataObject, rows: list[tuple[float, bool]], op: str)
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(-5, 5)), max_size=25),
-    st.integers(-3, 3),
+    st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(-5, 5), st.integers(-3, 3)), max_size=25),
     st.booleans(),
     st.booleans(),
 )
 @examples(300, 30)
-def test_ends_by_value(rows: list[tuple[int, int | None]], away: int, nulls_first: bool, beyond: bool) -> None:
-    places = sorted((part, (value is None) != nulls_first, value or 0, value is not None) for part, value in rows)
+def test_ends_by_value(rows: list[tuple[int, int | None, int]], nulls_first: bool, beyond: bool) -> None:
+    places = sorted((part, (value is None) != nulls_first, value or 0, value is not None) for part, value, _ in rows)
     part = [place[0] for place in places]
     begin = np.array([part.index(number) for number in part], np.int64)
     end = begin + np.array([part.count(number) for number in part], np.int64)
     values, present = (np.array([place[i] for place in places], kind) for i, kind in ((2, np.int64), (3, bool)))
-    found = ends_by_value(values, present, values + away, begin, end, nulls_first=nulls_first, beyond=beyond).tolist()
+    bounds = values + np.array([away for _, _, away in rows], np.int64)
+    found = ends_by_value(values, present, bounds, begin, end, nulls_first=nulls_first, beyond=beyond).tolist()
     for i in np.flatnonzero(present).tolist():
         own = [j for j in range(len(places)) if part[j] == part[i] and present[j]]
-        bound = values[i] + away
-        assert found[i] == next((j for j in own if values[j] >= bound + beyond), own[-1] + 1)
+        assert found[i] == next((j for j in own if values[j] >= bounds[i] + beyond), own[-1] + 1)

@@ -9,6 +9,7 @@ row that are one row, a partition that is not looked at although a row left it, 
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -375,6 +376,41 @@ def test_a_variance_without_a_value_changes_nothing() -> None:
     with pytest.raises(EvaluationError, match="has no value"), db.transaction() as tx:
         tx.insert("t", [(4, math.inf)])
     assert [n for _, n in db["v"]] == [0, 0, 0]
+
+
+def test_a_month_before_may_go_back_from_one_row_to_the_next() -> None:
+    """One month before 30 March 23:00 is later than one before 31 March 01:00: both are of the last of February."""
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, at timestamp not null, n int not null, x double not null)")
+    random, first = Random(3), dt.datetime(2024, 2, 25)
+    times = sorted(first + dt.timedelta(hours=random.randrange(24 * 40)) for _ in range(120))
+    rows = [(i, at, random.randrange(9), random.randrange(9) / 4) for i, at in enumerate(times)]
+    db.load("t", rows)
+    functions = "count(*), sum(n), max(n), median(n), count(distinct n), sum(x), var_pop(n), mode(n), first_value(id)"
+    over = "over (order by at range between interval '1' month preceding and interval '1' month preceding)"
+    reaching = over.replace("and interval '1' month preceding", "and current row")
+    went_back = 0
+    for window, open_end in ((over, False), (reaching, True)):
+        text = f"select id, {', '.join(f'{f} {window}' for f in functions.split(', '))} from t order by id"
+        for (i, at, _, _), found in zip(rows, db.sql(text), strict=True):
+            low = month_before(at)
+            own = [row for row in rows if (low <= row[1] <= at if open_end else row[1] == low)]
+            went_back += i > 0 and low < month_before(rows[i - 1][1])
+            numbers = sorted(n for _, _, n, _ in own)
+            assert found[1] == len(own)
+            if own:
+                mean = Fraction(sum(numbers), len(own))
+                variance = float(sum((n - mean) ** 2 for n in numbers) / len(own))
+                mode = max(numbers, key=lambda n, of=numbers: (of.count(n), -n))
+                median = (numbers[(len(own) - 1) // 2] + numbers[len(own) // 2]) / 2
+                expected = (sum(numbers), numbers[-1], median, len({*numbers}), sum(row[3] for row in own), variance)
+                assert tuple(found)[2:] == (*expected, mode, own[0][0])
+    assert went_back > 3
+
+
+def month_before(at: dt.datetime) -> dt.datetime:
+    last = (at.replace(day=1) - dt.timedelta(days=1)).day
+    return (at.replace(day=1) - dt.timedelta(days=1)).replace(day=min(at.day, last))
 
 
 def test_what_is_read_several_times_is_held_once() -> None:
