@@ -72,8 +72,8 @@ _NAMES: dict[str, _Written] = {
 _SEVERAL = {"x": "%Y-%m-%d", "F": "%Y-%m-%d", "D": "%m/%d/%y", "X": "%H:%M:%S", "T": "%H:%M:%S"}
 _SEVERAL["c"] = f"{_SEVERAL['x']} {_SEVERAL['X']}"
 _PARTS = re.compile(r"(?s:[^%]+|%-?.?)")
-# What may stand behind `%`, for messages.
-KNOWN = sorted([*_NUMBERS, *_NAMES, *_SEVERAL, *(f"-{letter}" for letter in _SHORT)], key=str.lower)
+# What may stand behind `%` where a time is written, for messages.
+WRITABLE = sorted([*_NUMBERS, *_NAMES, *_SEVERAL, *(f"-{letter}" for letter in _SHORT)], key=str.lower)
 
 
 def _number(letter: str, digits: int) -> _Written:
@@ -138,7 +138,7 @@ _WORDS = {
 }
 _SPACE = "[ \t-\r]"
 # What may stand behind `%` where a time is read, for messages.
-READ = sorted(["%", *_READ_NUMBERS, *_WORDS, *_SEVERAL, *(f"-{letter}" for letter in _SHORT)], key=str.lower)
+READABLE = sorted(["%", *_READ_NUMBERS, *_WORDS, *_SEVERAL, *(f"-{letter}" for letter in _SHORT)], key=str.lower)
 
 
 @lru_cache(maxsize=256)

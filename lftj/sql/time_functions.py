@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
-from lftj.language.time_formats import DAYS, KNOWN, MONTHS, READ, format_of, reader_of
+from lftj.language.time_formats import DAYS, MONTHS, READABLE, WRITABLE, format_of, reader_of
 from lftj.language.types import DATE, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP
 from lftj.sql.applied import Result, SqlFunction, applied
 from lftj.sql.cases import Known, Translator, null_case, plain
@@ -127,7 +127,7 @@ def _formatted(of: Translator, node: exp.Expr) -> list[Case]:
         time, format = format, time
     if isinstance(plain(format), exp.Null):
         return [null_case((), SYMBOL)]
-    written = _format(of, format, format_of, KNOWN)
+    written = _format(of, format, format_of, WRITABLE)
 
     def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         return call("strftime", SYMBOL, values[0].term, written), SYMBOL
@@ -149,7 +149,7 @@ def _read(of: Translator, node: exp.Expr) -> list[Case]:
 
 def format_read(of: Translator, format: exp.Expr) -> ast.Constant | None:
     """The format that a time is read in; None of null."""
-    return None if isinstance(plain(format), exp.Null) else _format(of, format, reader_of, READ)
+    return None if isinstance(plain(format), exp.Null) else _format(of, format, reader_of, READABLE)
 
 
 def _format(of: Translator, format: exp.Expr, check: Callable[[str], object], known: Iterable[str]) -> ast.Constant:

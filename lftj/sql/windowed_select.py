@@ -129,7 +129,7 @@ class WindowedSelect:
         scope = self.scope
         base = self.queries.block_of(self._rows(), None, scope=self.rows)
         outputs = base.outputs
-        base.outputs, given = _told_apart(outputs)
+        base.outputs, given = _distinct_outputs(outputs)
         derived = rows_of(self.queries, [base], word="rows")
         rows, places = self._heads(derived, given)
         source = scope.add(Derived(rows, derived.parameters), "")
@@ -244,7 +244,7 @@ class WindowedSelect:
         return with_fraction_of(op, given, [] if given is None else value(given, self.rows), self.text)
 
 
-def _told_apart(outputs: Sequence[Output]) -> tuple[list[Output], list[int]]:
+def _distinct_outputs(outputs: Sequence[Output]) -> tuple[list[Output], list[int]]:
     """(those of the outputs that have different values, the place of each output's among them)."""
     kept: list[Output] = []
     places: list[int] = []
