@@ -173,7 +173,10 @@ class Store:
         return made
 
     def reorder(self, version: Version, columns: tuple[int, ...]) -> Version:
-        """A fresh version of the keys of `version`, whose store may be another, its columns permuted by `columns`."""
+        """A fresh version of the keys of `version`, whose store may be another: of these columns, in this order.
+
+        No two rows may be alike in them.
+        """
         found = packed_in_order(version, columns) if self.shape.cols == len(columns) else None
         if found is not None:
             return self._of_words(*found)

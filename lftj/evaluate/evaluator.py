@@ -86,7 +86,7 @@ class Evaluator:
     circuits: dict[str, Any] = field(default_factory=dict)
     given: Mapping[str, int] = field(default_factory=dict)
     one_pass: OnePass | None = None
-    _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
+    _plans: dict[tuple[Any, ...], tuple[list[int], list[tuple[int, ...]], Any]] = field(default_factory=dict)
 
     @property
     def relations(self) -> dict[str, StoredRelation]:
@@ -199,17 +199,20 @@ class Evaluator:
     ) -> Kept:
         """What `make` plans for `clause` over `relations`, or did when these had about as many rows (`about_as_many`).
 
-        `key`: what is planned, and for what. Answers do not depend on plans, so one may be a little out of date: if it
-        went with every change of a relation, every small commit would plan again what it evaluates.
+        `key`: what is planned, and for what. Answers do not depend on the rows that a plan is made for, so one may be a
+        little out of date: if it went with every change of a relation, every small commit would plan again what it
+        evaluates. But key orders may rely on primary keys, of which a table of the same name may have others.
         """
         counts = [len(relations[name]) for name in clause.reads]
-        if (known := self._plans.get(key)) is not None and all(map(about_as_many, known[0], counts)):
-            found: Kept = known[1]
+        keys = [relations[name].schema.key for name in clause.reads]
+        known = self._plans.get(key)
+        if known is not None and known[1] == keys and all(map(about_as_many, known[0], counts)):
+            found: Kept = known[2]
             return found
         plan = make()
         while len(self._plans) >= KEPT_PLANS:
             del self._plans[next(iter(self._plans))]
-        self._plans[key] = counts, plan
+        self._plans[key] = counts, keys, plan
         return plan
 
     def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:

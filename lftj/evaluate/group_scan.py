@@ -146,7 +146,7 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
     fold = row_fold(op)
     assert fold is not None
     if isinstance(fold, InOrder) or in_dictionary(relation.types[operand]):
-        built = (order for order in sorted(relation.orders) if frozenset(order[: len(own)]) == own)
+        built = (order for order in _whole_orders(relation) if frozenset(order[: len(own)]) == own)
         order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
         return GroupScan(relation.name, op, groups, operand, order, None, "rows")
     if isinstance(fold, Quantile):
@@ -165,7 +165,7 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
     chain = next(chain for chain in _chains(wanted) if own in chain)
     if len(chain) == 1:
         k = len(own)
-        built = (o for o in sorted(relation.orders) if frozenset(o[:k]) == own and operand in o[: k + 1])
+        built = (o for o in _whole_orders(relation) if frozenset(o[:k]) == own and operand in o[: k + 1])
         if (found := next(built, None)) is not None:
             return GroupScan(relation.name, op, groups, operand, found, None, "ends")
     order = tuple[int, ...]()
@@ -179,6 +179,11 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
         scan = None if coarser is None or order in relation.orders else coarser[1]
         return GroupScan(relation.name, op, groups, operand, order, scan, "ends")
     return GroupScan(relation.name, op, groups, operand, order, fold.monoid, "scan")
+
+
+def _whole_orders(relation: StoredRelation) -> list[tuple[int, ...]]:
+    """The key orders of all columns that are built."""
+    return [order for order in sorted(relation.orders) if len(order) == relation.arity]
 
 
 def _columns(clause: Clause) -> tuple[tuple[int, ...], int]:

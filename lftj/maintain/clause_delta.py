@@ -96,8 +96,11 @@ class Variant:
     ) -> None:
         self.negated = all(a is not atom for a in body.atoms)
         self.shown = shown or f"{'!' * self.negated}{_shown(body, atom)}"
-        bound = [c for c, v in enumerate(atom.columns) if v is not None]
-        self.order: Order = (atom.predicate, (*bound, *(c for c, v in enumerate(atom.columns) if v is None)))
+        bound, stored = tuple(c for c, v in enumerate(atom.columns) if v is not None), relations[atom.predicate]
+        order = stored.key_order(bound)
+        if len(order) > len(bound) and bound == tuple(range(len(bound))):
+            order = tuple(range(stored.arity))  # which is there
+        self.order: Order = (atom.predicate, order)
         self.variables = tuple(v for v in atom.columns if v is not None)
         self.moved, self.changed = moved, self.order
         if moved is not None:

@@ -183,16 +183,18 @@ class Step:
             if change is None:
                 continue
             if order in whole:
-                if columns != tuple(range(len(columns))):
+                if columns != tuple(range(len(change.rows))):
                     change = change.in_order(columns)
                 tops = np.zeros(len(change.kinds), np.int64)
-                found[order] = TraceChange(change.rows, change.kinds, tops, _NO_KEYS, _NO_KEYS)
+                made = TraceChange(change.rows, change.kinds, tops, _NO_KEYS, _NO_KEYS)
             elif order in self._surgeries:
-                found[order] = self._surgeries[order]
+                made = self._surgeries[order]
             else:
                 relation = self.before.relations[name]
                 before, after = relation.order(columns), self.after[name].order_after(columns, relation, change)
-                found[order] = self._surgeries[order] = trace_change(change, before, after, columns)
+                made = self._surgeries[order] = trace_change(change, before, after, columns)
+            if len(made.kinds):  # in a narrow key order rows may be the same before and after
+                found[order] = made
         return found
 
     def versions(self, orders: Sequence[Order]) -> tuple[dict[Order, Version], dict[Order, Version]]:
@@ -260,7 +262,7 @@ class Step:
 
 def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:
     """A change of a relation in the key order `columns`, with its tree surgeries; `old`, `new`: in that order."""
-    if columns != tuple(range(len(columns))):
+    if columns != tuple(range(len(change.rows))):
         change = change.in_order(columns)
     rows, kinds = np.ascontiguousarray(change.rows), change.kinds
     arity, m = rows.shape

@@ -170,24 +170,30 @@ def choice_of(plan: JoinPlan) -> Choice:
 
 
 def _key_order(
-    atom: Atom, place: Mapping[str, int], stored: Stored, chosen: list[tuple[str, tuple[int, ...]]]
+    atom: Atom, place: Mapping[str, int], stored: Stored, chosen: list[tuple[str, tuple[int, ...]]], *, whole: bool
 ) -> tuple[tuple[int, ...], int]:
     """(key order to read the atom in, levels used).
 
-    An order that exists, or that another atom asks for already, if one begins right.
+    An order that exists, or that another atom asks for already, if one begins right. `whole`: of all columns.
     """
     columns = tuple(
         sorted((c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""])
     )
     candidates = [*sorted(stored.orders), *(order for predicate, order in chosen if predicate == atom.predicate)]
     for order in candidates:
-        if order[: len(columns)] == columns:
+        if order[: len(columns)] == columns and (len(order) == stored.arity or not whole):
             return order, len(columns)
-    return (*columns, *(c for c in range(stored.arity) if c not in columns)), len(columns)
+    if whole:
+        return (*columns, *(c for c in range(stored.arity) if c not in columns)), len(columns)
+    return stored.key_order(columns), len(columns)
 
 
 def _trie(
-    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored], looked_up: Collection[int]
+    body: Body,
+    place: Mapping[str, int],
+    relations: Mapping[str, Stored],
+    looked_up: Collection[int],
+    whole: Collection[str],
 ) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int], dict[int, int]]:
     """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads.
 
@@ -216,7 +222,8 @@ def _trie(
         return found
 
     for i, atom in enumerate((*body.atoms, *body.negated)):
-        order, levels = _key_order(atom, place, relations[atom.predicate], chosen)
+        name = atom.predicate
+        order, levels = _key_order(atom, place, relations[name], chosen, whole=name in whole)
         chosen.append((atom.predicate, order))
         negated = i >= len(body.atoms)
         uses.append((f"!{atom.text}" if negated else atom.text, atom.predicate, order))
@@ -354,11 +361,13 @@ def plan_join(
     folded: Folded | None = None,
     tested: tuple[int, ...] = (),
     limited_by: int = -1,
+    whole: Collection[str] = (),
 ) -> JoinPlan:
     """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read.
 
     `folded`: what is counted of groups · `tested`: the atoms, by their number in the clause, whose rows must be older
-    than a limit; `limited_by`: the atom whose row holds it. All their columns hold variables.
+    than a limit; `limited_by`: the atom whose row holds it. All their columns hold variables. `whole`: relations whose
+    key orders are to have all columns.
     """
     multiplicities = sorted({atom.multiplicity for atom in body.atoms} - {""})
     rows = dict(zip(choice.order, choice.rows, strict=True))
@@ -383,7 +392,7 @@ def plan_join(
         laid, blocks = [*order, *multiplicities], [Block(-1, 0, -1)]
         where = {v: (0, i == 0, -1) for i, v in enumerate(laid)}
     place = {v: i for i, v in enumerate(laid)}
-    nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by))
+    nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by), whole)
     holding: dict[str, list[int]] = {}
     for i in sorted(set(positive)):
         holding.setdefault(nodes[i].variable, []).append(i)

@@ -37,10 +37,13 @@ class Stored(Protocol):
 
     @property
     def orders(self) -> Collection[tuple[int, ...]]:
-        """The key orders (permutations of the columns) that are built, the declared one first."""
+        """The key orders that are built, the declared one first."""
 
     def order(self, columns: tuple[int, ...]) -> Version:
-        """The rows in the key order `columns` (a permutation), built if need be."""
+        """The rows in the key order `columns`, built if need be."""
+
+    def key_order(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """The key order to build for who reads these columns first: these, and all others or what tells rows apart."""
 
     def forget(self, columns: tuple[int, ...]) -> None:
         """Drop a secondary key order that nobody is going to use."""

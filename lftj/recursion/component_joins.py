@@ -294,7 +294,7 @@ class Joins:
         return self._negated.keys()
 
     def _keep(self, key: Key, join: DeltaJoin) -> DeltaJoin:
-        join.key, join.plans.adopted = key, self.adopted
+        join.key, join.plans.adopted, join.plans.members = key, self.adopted, self.members
         self._made[key] = join
         return join
 

@@ -6,7 +6,7 @@ rows changed, as in most runs, one plan that begins with these is right for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,12 +94,14 @@ class VariantPlans:
 
     `body`: what is walked; `open`: that without the head's own negation, if a run may leave it out. `reads`: the
     relations, those of positive atoms first, `positive` of them; `changed`: which of them has the changed rows.
-    `adopted`: the key orders that the plans of a component's joins read.
+    `adopted`: the key orders that the plans of a component's joins read. `members`: the relations of the component,
+    whose primary keys are looked at when all rounds are done.
     """
 
     def __init__(self, clause: Clause, tested: tuple[int, ...], *, apart: bool, own: bool) -> None:
         self.clause, self.tested = clause, tested
         self.adopted: set[Order] = set()
+        self.members: Collection[str] = ()
         # A row is looked up by all its columns.
         body: Body = body_of(clause, whole=tested)
         if tested and apart:
@@ -146,7 +148,7 @@ class VariantPlans:
             if choice.cost > LOOKED * ranked[0][0].cost:
                 choice, body = ranked[0]
             last = len(self.clause.atoms) - 1 if self.tested else -1
-            best = plan_join(body, choice, relations, tested=self.tested, limited_by=last)
+            best = plan_join(body, choice, relations, tested=self.tested, limited_by=last, whole=self.members)
             places = [(node.predicate, node.key_order) for node in best.nodes]
             stamped = self.open is not None and stampable(best, int(look))
             self._plans[sizes] = made = VariantPlan(best, places, stamped)

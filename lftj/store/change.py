@@ -82,12 +82,21 @@ class Change(NamedTuple):
         return cls(*in_one(old.columns(), new.columns()))
 
     def in_order(self, columns: tuple[int, ...]) -> Change:
-        """The same change with its columns permuted, and sorted so."""
+        """The same change in a key order: its columns permuted, and sorted so.
+
+        In a narrow one (`StoredRelation.key_order`) a row stays that differs in other columns alone: it is in no change.
+        """
         rows = self.rows[list(columns)]
         if len(columns) == 0 or self.rows.shape[1] < 2:
             return Change(rows, self.kinds)
-        order, _ = sorting(rows)
-        return Change(rows.take(order, axis=1), self.kinds[order])
+        order, alike = sorting(rows)
+        rows, kinds = rows.take(order, axis=1), self.kinds[order]
+        if not alike:
+            return Change(rows, kinds)
+        # What determines a row is in the key order: two that are alike are one before the change and one after it.
+        same = (rows[:, 1:] == rows[:, :-1]).all(axis=0)
+        differs = ~(np.append(same, False) | np.append(False, same))
+        return Change(rows.compress(differs, axis=1), kinds[differs])
 
     def of_kind(self, kind: int) -> Rows:
         """The rows of one kind, int64[arity, n] in key order; not to be written to, as they may be all of them."""

@@ -67,4 +67,5 @@ class OrderStores:
         scan = None
         if isinstance(built, ScanOrder):
             scan = Scan(built.monoid, built.order.index(built.column) if built.order else 0)
-        return Store(self._arena, self._arity, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
+        columns = built.order if isinstance(built, ScanOrder) else built
+        return Store(self._arena, len(columns), page_rows=page_rows, dir_rows=dir_rows, scan=scan)

@@ -3,7 +3,8 @@
     facts      rows that were loaded, inserted or written in the program text, in declared column order
     content    facts and derived rows together; the same version as the facts where no rule derives the relation, and
                that of another relation where the rules only copy it (alias.py)
-    orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
+    orders     key order -> the content, sorted by columns in that order: a permutation of all columns; or, where a
+               primary key determines rows, those that are read and the key (a narrow key order)
     scans      (key order, monoid, column) -> the same, with folds of the column on every path to a row
     folds      what a scan by a Python function remembers of the pages of a key order (page_folds.py)
 
@@ -77,15 +78,31 @@ class LaggingOrder(NamedTuple):
         return cls(held.version, (*held.changes, change), held.rows + len(change.kinds))
 
     def catch_up(self, columns: tuple[int, ...]) -> Version:
-        """The content in the key order `columns`, a permutation of the columns."""
-        changes, order = self.changes, list(columns)
+        """The content in the key order `columns`."""
+        changes = self.changes
         if not changes:
             return self.version
         if len(changes) == 1:
-            return self.version.update(changes[0].rows[order], changes[0].kinds)[0]
+            return updated(self.version, changes[0], columns)
         # The last word on a row counts.
-        rows = np.concatenate([change.rows[order] for change in changes], axis=1)
-        return self.version.update(rows, np.concatenate([change.kinds for change in changes]))[0]
+        found = [_sided(change, columns) for change in changes]
+        rows = np.concatenate([rows for rows, _ in found], axis=1)
+        return self.version.update(rows, np.concatenate([kinds for _, kinds in found]))[0]
+
+
+def updated(version: Version, change: Change, columns: tuple[int, ...], *, use_up: bool = False) -> Version:
+    """The content in the key order `columns`, of which `version` is what it was before the `change`."""
+    rows, kinds = _sided(change, columns)
+    return version.update(rows, kinds, use_up=use_up)[0]
+
+
+def _sided(change: Change, columns: tuple[int, ...]) -> Change:
+    """A change in a key order, and not sorted. In a narrow one a row may both go and come: it comes last, and stays."""
+    rows = change.rows[list(columns)]
+    if len(columns) == len(change.rows):
+        return Change(rows, change.kinds)
+    order = np.argsort(change.kinds, kind="stable")
+    return Change(rows.take(order, axis=1), change.kinds[order])
 
 
 class Private:
@@ -259,8 +276,19 @@ class StoredRelation:
         if isinstance(held, Version):
             return held
         if held is None and change is not None and len(change.kinds) < SMALL_PART * len(self.content):
-            self._orders[columns], _ = before.order(columns).update(change.rows[list(columns)], change.kinds)
+            self._orders[columns] = updated(before.order(columns), change, columns)
         return self.order(columns)
+
+    def key_order(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """The key order that is built for who reads these columns first, and needs no others.
+
+        Where a primary key determines the facts, and no rule derives others: as many columns as tell rows apart, and a
+        relation with wide rows is not stored once more. Else all of them.
+        """
+        key = self.schema.key
+        if key and self.content is self.facts:
+            return (*columns, *(column for column in key if column not in columns))
+        return (*columns, *(column for column in self._stores.declared if column not in columns))
 
     def ends(self, column: int) -> tuple[int, int] | None:
         """The least and the greatest value of a column, by a pass over it if no key order begins with it.
@@ -481,7 +509,7 @@ class StoredRelation:
                 if len(change.kinds) > part * len(held):
                     made, _ = held.merged(permuted(change.rows, order), use_up=mine)
                 else:
-                    made, _ = held.update(change.rows[list(order)], change.kinds, use_up=mine)
+                    made = updated(held, change, order, use_up=mine)
                 private.follow(held, made)
                 orders[order] = made
             for scan, before in list(self._scans.items()):

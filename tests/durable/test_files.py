@@ -305,7 +305,7 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("pragma user_version = 1")
     raw.close()
-    with pytest.raises(DatabaseFileError, match="format 1, and this lftj reads formats 2 to 3") as caught:
+    with pytest.raises(DatabaseFileError, match="format 1, and this lftj reads formats 2 to 4") as caught:
         opened(path)
     assert "open it with the lftj that wrote it" in str(caught.value)
 

@@ -121,6 +121,6 @@ def test_a_file_of_format_2_is_read_and_becomes_one_of_this(tmp_path: Path) -> N
         with db.transaction() as tx:
             tx.insert("edge", [(2, 3)])
         now = contents(db)
-    assert version() == 3
+    assert version() == 4
     with opened(path) as db:
         assert contents(db) == now

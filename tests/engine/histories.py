@@ -29,7 +29,7 @@ def check_stored(relation: Any) -> None:
         version = relation.scan_version(*built) if isinstance(built, ScanOrder) else relation.order(order)
         version.check()
         rows = version.columns()
-        assert rows.shape == content.shape
+        assert rows.shape == (len(order), content.shape[1])
         assert set(zip(*rows.tolist(), strict=True)) == set(zip(*content[list(order)].tolist(), strict=True))
 
 

@@ -7,6 +7,7 @@ zero stand in heads of rules with one atom only. Floats are such that no sum is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -71,14 +72,15 @@ class Mixed:
     def text(self) -> str:
         return "\n".join(self.lines)
 
-    def declare(self, name: str, schema: Schema, *, functional: bool = False) -> None:
+    def declare(self, name: str, schema: Schema, *, functional: bool = False, key: Sequence[int] = ()) -> None:
         self.known[name] = schema
         columns = [f"c{i}:{kind}" for i, kind in enumerate(schema)]
         if functional:
             self.functional.add(name)
             self.lines.append(f".decl {name}({', '.join(columns[:-1])}) -> {columns[-1]}")
         else:
-            self.lines.append(f".decl {name}({', '.join(columns)})")
+            primary = f" primary-key ({', '.join(f'c{i}' for i in key)})" if key else ""
+            self.lines.append(f".decl {name}({', '.join(columns)}){primary}")
 
 
 # Literals -------------------------------------------------------------------------------------------------------
@@ -357,7 +359,7 @@ FORMS = (add_free,) * 5 + (add_join,) * 5 + (add_folding,) * 3
 
 
 def make_program(draw: Draw) -> Mixed:
-    """A program over one to three relations and a functional one, with up to five derived ones."""
+    """A program over one to three relations, a functional one and one with a key, with up to five derived ones."""
     mixed, kinds = Mixed(), pick(draw, KINDS)
     mixed.declare("r0", ("number", "number"))
     mixed.declare("r1", ("number",))
@@ -367,6 +369,10 @@ def make_program(draw: Draw) -> Mixed:
     if pick(draw, (True, False)):
         keys = tuple(pick(draw, kinds) for _ in range(pick(draw, (1, 1, 2, 0))))
         mixed.declare("f0", (*keys, pick(draw, kinds)), functional=True)
+    if pick(draw, (True, False)):
+        wide = tuple(pick(draw, kinds) for _ in range(pick(draw, (2, 4, 5, 6))))
+        key = sorted({pick(draw, range(len(wide))) for _ in range(pick(draw, (1, 1, 2)))})
+        mixed.declare("k0", wide, key=key)
     mixed.base = sorted(mixed.known)
     for i in range(pick(draw, range(1, 6))):
         form = add_dividing if not pick(draw, range(25)) else pick(draw, FORMS)

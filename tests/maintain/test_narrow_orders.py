@@ -1,0 +1,222 @@
+"""Narrow key orders: of the columns that are read and a primary key, which determines the others.
+
+Relations are large enough for key orders to follow changes, at once or some commits later, and rows change where nobody
+reads them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import lftj
+from scantree.version import Store
+from tests.conftest import examples
+from tests.engine import programs
+from tests.plain.evaluate import evaluate, parse
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+
+Row = tuple[int, ...]
+COLUMNS = {"wide": "v:number, b:number, k:number, c:number, e:number, f:number", "o": "x:number, y:number, z:number"}
+KEYS = {"wide": " primary-key (k)", "o": " primary-key (x, z)"}
+RULES = {
+    "joined": "joined(b, z) :- wide(_, b, _, c, _, _), o(c, _, z).",
+    "lone": "lone(b) :- wide(_, b, _, c, _, _), !o(c, _, _).",
+    "absent": "absent(x, z) :- o(x, _, z), !wide(_, x, _, z, _, _).",
+    "first": "first(v, b) :- wide(v, b, k, _, _, _), o(b, _, z), k < 9 * z.",
+    "counted": "counted(b, n) :- o(b, _, _), n = count : { wide(_, b, _, c, _, _), o(c, y, _) }.",
+    "summed": "summed[b] = sum e + z : { wide(_, b, _, c, e, _), o(c, _, z) }.",
+    "most": "most(b, m) :- o(b, _, _), m = max e : { wide(_, b, _, c, e, _), o(c, _, _) }.",
+    "top": "top[b] = max f : { wide(_, b, _, _, _, f) }.",
+    "middle": "middle[b] = quantile_disc(0.5) f : { wide(_, b, _, _, _, f) }.",
+    "between": "between(b) :- wide(_, b, _, _, e, f), o(b, _, z), e < z, z < f.",
+    "mutual": "mutual(b, c) :- wide(_, b, _, c, _, _), wide(_, c, _, b, _, _).",
+    "reached": "reached(b, c) :- wide(_, b, _, c, 0, _).  reached(b, d) :- reached(b, c), wide(_, c, _, d, 0, _).",
+    "kept": ".decl kept(b:number, c:number, k:number, v:number) primary-key (k)"
+    "  kept(b, c, k, v) :- wide(v, b, k, c, 5, _)."
+    "  kept(c, b, k + 1000, 0) :- kept(b, c, k, _), o(c, _, _), k < 3000.",
+    "above": "above(b, n) :- o(b, _, _), n = count : { kept(b, _, _, _) }.",
+}
+ASKED = (
+    ("b, c, e", "wide(_, b, _, c, e, _), o(c, _, e)"),
+    ("b, k, y", "wide(_, b, k, 3, _, _), o(b, y, _)"),
+    ("c, z", "o(c, _, z), !wide(_, _, _, c, z, _)"),
+)
+ROWS = 300
+
+
+def text_of(heads: list[str], *, keyed: bool) -> str:
+    declared = [f".decl {name}({columns}){KEYS[name] if keyed else ''}" for name, columns in COLUMNS.items()]
+    return "\n".join((*declared, *(RULES[head] for head in heads)))
+
+
+def wide_row(random: Random, key: int) -> Row:
+    return (*(random.randrange(n) for n in (99, 25)), key, *(random.randrange(n) for n in (25, 6, 9)))
+
+
+def some_changes(random: Random, wide: dict[int, Row]) -> tuple[list[Row], list[Row]]:
+    """Rows that go and rows that come: of some keys only in a column that few rules read, or in all, or none come."""
+    gone, come = [], []
+    for key in random.sample(sorted(wide), random.choice((1, 2, 8))):
+        gone.append(row := wide[key])
+        if random.random() < 0.8:
+            other = wide_row(random, key)
+            come.append((other[0], *row[1:]) if random.random() < 0.6 else other)
+    return gone, come
+
+
+@examples(50, 3)
+@given(programs.seeds, st.sampled_from(("delta", "trace", "recompute", "auto")))
+def test_histories_of_rows_that_change_where_nobody_reads(random: Random, maintain: str) -> None:
+    heads = random.sample(sorted(RULES), 4)
+    if "above" in heads and "kept" not in heads:
+        heads.insert(0, "kept")
+    note(f"{maintain} {heads}")
+    program = parse(text_of(heads, keyed=False))
+    db = lftj.Database._sized(page_rows=random.choice((4, 64)), directory_rows=4, columns_from=1 << 13)
+    db.rules(text_of(heads, keyed=True), maintain={head: maintain for head in heads if head != "kept"})
+    wide = {key: wide_row(random, key) for key in range(ROWS)}
+    others = {(random.randrange(25), random.randrange(9)): random.randrange(9) for _ in range(60)}
+
+    def facts() -> dict[str, list[Row]]:
+        return {"wide": [*wide.values()], "o": [(x, y, z) for (x, z), y in others.items()]}
+
+    for name, rows in facts().items():
+        db.load(name, rows)
+    contents = evaluate(program, facts())
+    for _ in range(8):
+        if random.random() < 0.4:
+            shown, body = random.choice(ASKED)
+            declared = text_of([], keyed=False)
+            assert set(db.query(body)) == evaluate(parse(f"{declared}\nq({shown}) :- {body}."), facts())["q"]
+        with db.transaction() as tx:
+            for _ in range(random.choice((1, 1, 2))):
+                gone, come = some_changes(random, wide)
+                if random.random() < 0.3:
+                    tx.upsert("wide", come)
+                    gone = [row for row in gone if row[2] in {key for _, _, key, *_ in come}]
+                else:
+                    tx.erase("wide", gone)
+                    tx.insert("wide", come)
+                for row in gone:
+                    wide.pop(row[2], None)
+                wide |= {row[2]: row for row in come}
+            if random.random() < 0.3:
+                (x, z), y = random.choice(sorted(others)), random.randrange(9)
+                tx.upsert("o", [(x, y, z)])
+                others[x, z] = y
+        before, contents = contents, evaluate(program, facts())
+        for head in heads:
+            assert set(db[head]) == contents[head], head
+            assert set(tx.delta[head].inserted) == contents[head] - before[head], head
+            assert set(tx.delta[head].erased) == before[head] - contents[head], head
+
+
+def orders_of(db: Any) -> int:
+    """Bytes of the key orders of `wide` that rules read: neither the declared one nor that by which keys are found."""
+    return sum(size for order, size in db._state.relations["wide"].memory().items() if order[0] not in (0, 2))
+
+
+@pytest.mark.parametrize("maintain", ["delta", "trace"])
+@pytest.mark.parametrize("head", ["joined", "counted", "summed"])
+def test_a_key_takes_less_memory(maintain: str, head: str) -> None:
+    """TPC-H's lines have 16 columns; q8 reads five, and each of its key orders had all of them."""
+    random, found = Random(1), []
+    rows = [wide_row(random, key) for key in range(3_000)]
+    for keyed in (True, False):
+        db = lftj.Database(text_of([], keyed=keyed))
+        db.rules(RULES[head], maintain={head: maintain})
+        db.load("wide", rows)
+        db.load("o", [(x, x, 1) for x in range(25)])
+        for change in (tuple(range(6)), rows[7]):
+            with db.transaction() as tx:
+                tx.upsert("wide", [change]) if keyed else tx.insert("wide", [change])
+        found.append(orders_of(db))
+        assert len(db[head])
+    assert 0 < found[0] < 0.75 * found[1]
+
+
+@pytest.mark.parametrize("maintain", ["delta", "trace"])
+def test_what_nobody_reads_is_not_followed(maintain: str) -> None:
+    random = Random(1)
+    db = lftj.Database(text_of([], keyed=True))
+    db.rules(RULES["joined"] + RULES["summed"], maintain=dict.fromkeys(("joined", "summed"), maintain))
+    rows = [wide_row(random, key) for key in range(3_000)]
+    db.load("wide", rows)
+    db.load("o", [(x, x, 1) for x in range(25)])
+    steps = []
+    for change in ([(1, *rows[5][1:])], [(2, *rows[5][1:])], [(3, 4, 5, 6, 5, 4)]):
+        with db.transaction() as tx:
+            tx.upsert("wide", change)
+        assert set(tx.delta["wide"].inserted) == {*change}
+        steps.append(sum(head["steps"] for head in tx.stats["heads"].values()))
+    assert steps[1] == 0 < steps[2]
+
+
+def test_a_table_of_the_same_name_may_have_another_key() -> None:
+    """A plan is known by its rule: that of the first table counted rows by a column that is no key of the second."""
+    db = lftj.Database._sized(columns_from=1 << 30)
+    question = "select t.c, count(*) as n from u, t where t.d = u.x and u.y < 3 group by t.c"
+    rest = "c int not null, d int not null, e int not null, f int not null"
+    db.sql("create table u (x int primary key, y int not null, z int not null)")
+    db.load("u", [(x, x, 0) for x in range(500)])
+    for first, second in (("int primary key", "int not null"), ("int not null", "int primary key")):
+        db.sql(f"create table t (a {first}, b {second}, {rest})")
+        unique = first.endswith("key")
+        rows = [(i if unique else i // 2_000, i // 2_000 if unique else i, 1, i % 500, 0, 0) for i in range(4_000)]
+        db.load("t", rows)
+        db.sql(f"create view n as {question}", maintain={"n": "delta"})
+        for y, verb, n in ((5, "erase", 16), (1, "insert", 24), (5, "erase", 16), (1, "insert", 24)):
+            with db.transaction() as tx:
+                tx.upsert("u", [(1, y, 0)])
+                getattr(tx, verb)("t", [rows[1]])
+            assert [*db["n"]] == [(1, n)]
+        assert any(len(order) < 6 for order in db._state.relations["t"].orders)
+        db.sql("drop view n; drop table t")
+
+
+def test_folding_rows_needs_all_columns() -> None:
+    """A key order that begins with the groups need not have what is folded."""
+    db = lftj.Database(".decl t(k:number, b:number, c:number, d:number, name:symbol) primary-key (k)")
+    db.rules("linked(b) :- t(_, b, c, _, _), t(_, c, b, _, _).", maintain={"linked": "delta"})
+    db.load("t", [(k, k % 7, k % 5, 0, f"name {k}") for k in range(1_000)])
+    db.prepare()
+    with db.transaction() as tx:
+        tx.upsert("t", [(3, 4, 5, 6, "zoe")])
+    assert any(len(order) < 5 for order in db._state.relations["t"].orders)
+    db.rules("last[b] = max name : { t(_, b, _, _, name) }.")
+    for name in ("zoe", "zora"):
+        with db.transaction() as tx:
+            tx.upsert("t", [(9, 4, 5, 6, name)])
+        assert dict(db["last"])[4] == max(name, "zoe")
+
+
+def test_narrow_key_orders_are_kept_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    random, path = Random(1), tmp_path / "wide.lftj"
+    program, heads = text_of(["joined", "counted"], keyed=True), {"joined": "delta", "counted": "trace"}
+    rows = [wide_row(random, key) for key in range(ROWS)]
+    with lftj.Database(program, maintain=heads, path=path) as db:
+        db.load("wide", rows)
+        db.load("o", [(x, x, 1) for x in range(25)])
+        for key in (1, 2):
+            with db.transaction() as tx:
+                tx.upsert("wide", [wide_row(random, key)])
+        before = [*db._state.relations["wide"].orders]
+        assert min(map(len, before)) < 6
+        db.checkpoint(traces=True)
+    monkeypatch.setattr(Store, "reorder", lambda *_: pytest.fail("a key order was built again"))
+    with lftj.Database(program, maintain=heads, path=path) as db:
+        assert [*db._state.relations["wide"].orders] == before
+        with db.transaction() as tx:
+            tx.upsert("wide", [changed := wide_row(random, 3)])
+        reference = parse(text_of(["joined", "counted"], keyed=False))
+        now = {name: [*db[name]] for name in COLUMNS}
+        assert changed in now["wide"]
+        contents = evaluate(reference, now)
+        assert {head: {*db[head]} for head in heads} == {head: contents[head] for head in heads}
