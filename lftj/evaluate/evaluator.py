@@ -140,7 +140,8 @@ class Evaluator:
         `abandoned`: orders that took too long (overdue.py); whatever was planned for the clause is planned anew.
         """
         relations = {**self.relations, **(also or {})}
-        body = body_of(clause, apart=apart).without(without)
+        keys = {atom.predicate: relations[atom.predicate].schema.key for atom in clause.atoms}
+        body = body_of(clause, apart=apart, keys=keys).without(without)
         forced = order if order is not None else self.state.key_orders.get(clause.rule)
 
         def made() -> JoinPlan:

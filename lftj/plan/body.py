@@ -14,7 +14,8 @@ are looked up (`whole`).
 In the body of an aggregate every binding of all variables counts (`Body.every`). There too a column whose variable
 occurs nowhere else needs no trie level: rows are distinct, so an atom adds as many bindings as it has rows with the
 keys of its other columns. This number is its `multiplicity`, a column of the head behind those of the clause. Only a
-trace, whose records name bindings, has all columns as variables (`apart`).
+trace, whose records name bindings, has columns as variables that nothing else reads (`apart`): all of them, or those of
+a primary key, which determines the others.
 
 Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty, or, where the atom is
 negated, must be.
@@ -23,11 +24,13 @@ negated, must be.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from lftj.language.aggregate_specs import by_rows
 from lftj.language.clause import Clause, Compare, Parameter, Plain, Term, Value, Var, variables_of
+
+NO_KEYS: Mapping[str, Collection[int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +122,13 @@ def _condition(compare: Compare) -> Condition:
     return Condition(compare, left | right, tuple(defines))
 
 
-def body_of(clause: Clause, whole: Collection[int] = (), *, apart: bool = False) -> Body:
+def body_of(
+    clause: Clause, whole: Collection[int] = (), *, apart: bool = False, keys: Mapping[str, Collection[int]] = NO_KEYS
+) -> Body:
     """The body of `clause`, normalised; atoms that are `whole`, by number, hold a variable in every column.
 
-    `apart`: bindings of an aggregate are told apart, and not counted by multiplicities.
+    `apart`: bindings of an aggregate are told apart, and not counted by multiplicities · `keys`: by relation, the
+    columns of its primary key, by which they may be told apart.
     """
     every = clause.aggregate is not None
     counted = clause.aggregate is not None and not by_rows(clause.aggregate.op) and not apart
@@ -152,10 +158,11 @@ def body_of(clause: Clause, whole: Collection[int] = (), *, apart: bool = False)
         positive = i < len(clause.atoms)
         needed = i in whole or (every and not (counted and positive))
         columns: list[str | None] = []
-        for arg in atom.args:
+        telling = (keys.get(atom.predicate) if positive else None) or range(len(atom.args))
+        for column, arg in enumerate(atom.args):
             if arg is None:
                 columns.append(name("number", "_") if i in whole else None)
-            elif isinstance(arg, Var) and uses[arg.name] == 1 and not needed:
+            elif isinstance(arg, Var) and uses[arg.name] == 1 and not (needed and (column in telling or i in whole)):
                 columns.append(None)
             elif isinstance(arg, Value | Parameter) or arg.name in columns:
                 columns.append(define(arg))

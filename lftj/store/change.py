@@ -84,7 +84,7 @@ class Change(NamedTuple):
     def in_order(self, columns: tuple[int, ...]) -> Change:
         """The same change in a key order: its columns permuted, and sorted so.
 
-        In a narrow one (`StoredRelation.key_order`) a row stays that differs in other columns alone: it is in no change.
+        In a narrow one (`StoredRelation.key_order`) a row that differs in other columns alone is in no change.
         """
         rows = self.rows[list(columns)]
         if len(columns) == 0 or self.rows.shape[1] < 2:
