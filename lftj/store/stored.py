@@ -79,30 +79,22 @@ class LaggingOrder(NamedTuple):
 
     def catch_up(self, columns: tuple[int, ...]) -> Version:
         """The content in the key order `columns`."""
-        changes = self.changes
+        changes, order = self.changes, list(columns)
         if not changes:
             return self.version
+        if len(order) < len(changes[0].rows):
+            changes = tuple(map(_erased_first, changes))
         if len(changes) == 1:
-            return updated(self.version, changes[0], columns)
+            return self.version.update(changes[0].rows[order], changes[0].kinds)[0]
         # The last word on a row counts.
-        found = [_sided(change, columns) for change in changes]
-        rows = np.concatenate([rows for rows, _ in found], axis=1)
-        return self.version.update(rows, np.concatenate([kinds for _, kinds in found]))[0]
+        rows = np.concatenate([change.rows[order] for change in changes], axis=1)
+        return self.version.update(rows, np.concatenate([change.kinds for change in changes]))[0]
 
 
-def updated(version: Version, change: Change, columns: tuple[int, ...], *, use_up: bool = False) -> Version:
-    """The content in the key order `columns`, of which `version` is what it was before the `change`."""
-    rows, kinds = _sided(change, columns)
-    return version.update(rows, kinds, use_up=use_up)[0]
-
-
-def _sided(change: Change, columns: tuple[int, ...]) -> Change:
-    """A change in a key order, and not sorted. In a narrow one a row may both go and come: it comes last, and stays."""
-    rows = change.rows[list(columns)]
-    if len(columns) == len(change.rows):
-        return Change(rows, change.kinds)
+def _erased_first(change: Change) -> Change:
+    """The rows that go, and then those that come: in a narrow key order a row of both stays."""
     order = np.argsort(change.kinds, kind="stable")
-    return Change(rows.take(order, axis=1), change.kinds[order])
+    return Change(change.rows.take(order, axis=1), change.kinds[order])
 
 
 class Private:
@@ -276,7 +268,7 @@ class StoredRelation:
         if isinstance(held, Version):
             return held
         if held is None and change is not None and len(change.kinds) < SMALL_PART * len(self.content):
-            self._orders[columns] = updated(before.order(columns), change, columns)
+            self._orders[columns] = LaggingOrder.of(before.order(columns), change).catch_up(columns)
         return self.order(columns)
 
     def key_order(self, columns: tuple[int, ...]) -> tuple[int, ...]:
@@ -509,7 +501,7 @@ class StoredRelation:
                 if len(change.kinds) > part * len(held):
                     made, _ = held.merged(permuted(change.rows, order), use_up=mine)
                 else:
-                    made = updated(held, change, order, use_up=mine)
+                    made, _ = held.update(change.rows[list(order)], change.kinds, use_up=mine)
                 private.follow(held, made)
                 orders[order] = made
             for scan, before in list(self._scans.items()):

@@ -358,8 +358,11 @@ def add_dividing(draw: Draw, mixed: Mixed, name: str) -> None:
 FORMS = (add_free,) * 5 + (add_join,) * 5 + (add_folding,) * 3
 
 
-def make_program(draw: Draw) -> Mixed:
-    """A program over one to three relations, a functional one and one with a key, with up to five derived ones."""
+def make_program(draw: Draw, *, keyed: bool = True) -> Mixed:
+    """A program over one to three relations, a functional one and one with a primary key (`keyed`).
+
+    With up to five derived ones.
+    """
     mixed, kinds = Mixed(), pick(draw, KINDS)
     mixed.declare("r0", ("number", "number"))
     mixed.declare("r1", ("number",))
@@ -369,7 +372,7 @@ def make_program(draw: Draw) -> Mixed:
     if pick(draw, (True, False)):
         keys = tuple(pick(draw, kinds) for _ in range(pick(draw, (1, 1, 2, 0))))
         mixed.declare("f0", (*keys, pick(draw, kinds)), functional=True)
-    if pick(draw, (True, False)):
+    if keyed and pick(draw, (True, False)):
         wide = tuple(pick(draw, kinds) for _ in range(pick(draw, (2, 4, 5, 6))))
         key = sorted({pick(draw, range(len(wide))) for _ in range(pick(draw, (1, 1, 2)))})
         mixed.declare("k0", wide, key=key)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
 def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
-    mixed = make_program(rng)
+    mixed = make_program(rng, keyed=False)
     note(f"{mixed.text}\n{partitions} partitions, {kind}")
     replicate = partitionable(mixed.text, rng)
     assume(replicate is not None)

@@ -93,7 +93,7 @@ class Triplet(Twin):
 @examples(60, 3)
 def test_random_programs(rng: Random) -> None:
     """All of the language, over random transactions, some of which are refused."""
-    mixed = make_program(rng)
+    mixed = make_program(rng, keyed=False)
     note(mixed.text)
     history(rng, Triplet(mixed, rng), ROUNDS, MOST)
 
