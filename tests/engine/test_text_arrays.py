@@ -6,13 +6,18 @@ what is no pattern.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lftj.evaluate import text_arrays
 from lftj.language.clause import Value, Var
 from lftj.language.functors import known_as
 from lftj.values.symbols import SymbolTable
+from tests.conftest import examples
 
 TEXTS = ["", "a", "ab", "abc", "Käse", "日本語", "é", "e\u0301", "a.b", "%_", "\0x", "x" * 40, "👩‍🚀!", "\ud7ff"]
 TEXT = Var("t", "symbol")
@@ -63,8 +68,94 @@ def test_pieces(start, length):
     assert done == (0 <= start <= text_arrays.LONGEST and length <= text_arrays.LONGEST)
 
 
+PARTS = [
+    "",
+    "a",
+    "b",
+    ".",
+    "\\",
+    "a.b",
+    "%_",
+    "(",
+    "]",
+    "^$",
+    "\n",
+    "-",
+    " ",
+    "/",
+    "ä",
+    "e\u0301",
+    "\u2028",
+    "😀",
+    "#&~",
+]
+
+
+@examples(300, 20)
+@given(st.lists(st.sampled_from([*PARTS, "%", "_", "%%"]), max_size=5), st.data())
+def test_patterns_of_like(parts, data):
+    """As `lftj.sql` writes them: escaped parts with any characters between."""
+    pattern = "".join({"%": ".*", "%%": ".*", "_": "."}.get(part, re.escape(part)) for part in parts)
+    pattern = f"(?s:{pattern})"
+    pieces = [
+        "".join(
+            piece
+            for part in parts
+            for piece in (data.draw(st.sampled_from(PARTS if part in ("%", "_", "%%") else [part, part, ""])),)
+        )
+        for _ in range(6)
+    ]
+    done = check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in [*TEXTS, *pieces]])
+    assert done == ("\n" not in parts)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a.b", "(?s:a|b)", "(?s:a+)", "(?s:\\w)", "(?s:[ab])", "(?s:a)(?s:b)", "(?s:(a))", "(?s:^a)"]
+)
+def test_other_patterns_are_for_the_functions(pattern):
+    assert not check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in TEXTS])
+
+
+@pytest.mark.parametrize("op", ["lower", "upper"])
+def test_letters(op):
+    plain = ["", "aB", "Z~@[`{", "\0X", "x" * 40]
+    assert check(op, [TEXT], [(text,) for text in plain])
+    assert not check(op, [TEXT], [(text,) for text in [*plain, "ΟΔΟΣ", "İ", "ß"]])
+
+
+@pytest.mark.parametrize("op", ["trim", "reverse"])
+def test_whole_texts(op):
+    texts = [*TEXTS, " a ", "  ", "\ta\u00a0", " \n a"]
+    assert check(op, [TEXT], [(text,) for text in texts])
+
+
+@pytest.mark.parametrize("op", ["ltrim", "rtrim"])
+@pytest.mark.parametrize("characters", [" ", "a", "ba", "ä本", "\u0301", ".%", "x\0"])
+def test_ends(op, characters):
+    texts = [*TEXTS, "aab", "baab ab", "  a ", "本日本"]
+    assert check(op, [TEXT, Value(characters, "symbol")], [(text, characters) for text in texts])
+
+
+@pytest.mark.parametrize("old", ["a", "aa", "x", ".", "é", "本", "\0"])
+@pytest.mark.parametrize("new", ["", "a", "aaa", r"\1", "é$"])
+def test_replaced_texts(old, new):
+    texts = [*TEXTS, "aaaa", "aaa.aa", "\0\0"]
+    args = [TEXT, Value(old, "symbol"), Value(new, "symbol")]
+    assert check("replace", args, [(text, old, new) for text in texts])
+
+
+@pytest.mark.parametrize("op", ["left", "right"])
+@pytest.mark.parametrize("count", NUMBERS)
+def test_first_and_last_characters(op, count):
+    done = check(op, [TEXT, Value(count, "number")], [(text, count) for text in TEXTS])
+    assert done == (0 < count <= text_arrays.LONGEST)
+
+
 def test_what_differs_from_row_to_row_is_for_the_functions():
     number = Var("n", "number")
     assert not check("substr", [TEXT, number, number], [("abc", 1, 1)])
     assert not check("contains", [TEXT, TEXT], [("a", "abc")])
-    assert not check("match", [Value("a+", "symbol"), TEXT], [("a+", "aa")])
+    assert not check("match", [TEXT, TEXT], [("(?s:a)", "aa")])
+    assert not check("replace", [TEXT, Value("a", "symbol"), TEXT], [("a", "a", "b")])
+    assert not check("ltrim", [TEXT, TEXT], [("abc", "a")])
+    assert not check("left", [TEXT, number], [("abc", 1)])
