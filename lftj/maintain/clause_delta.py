@@ -130,7 +130,7 @@ def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list
 
     What goes and comes with other rows is left to the variants of these.
     """
-    moving = moving_atoms(clause)
+    moving = moving_atoms(clause, relations)
     while True:
         found = _planned(clause, moving, relations)
         spared = spared_steps(found)

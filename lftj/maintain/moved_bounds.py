@@ -61,8 +61,8 @@ OTHER = "'"
 class MovingAtom(NamedTuple):
     """Atom number `place` of a clause.
 
-    `order`: its columns, so many `still` ones first, then the `moving` ones, then wildcards · `conditions`: those that
-    moving variables are in, those that always have a value first.
+    `order`: its columns, so many `still` ones first, then the `moving` ones, then what tells rows apart besides ·
+    `conditions`: those that moving variables are in, those that always have a value first.
     """
 
     place: int
@@ -118,8 +118,8 @@ def partners(gone: Ints, come: Ints) -> tuple[Ints, Ints]:
     return one, other
 
 
-def moving_atoms(clause: Clause) -> list[MovingAtom]:
-    """The atoms of a clause whose changed rows are joined as pairs."""
+def moving_atoms(clause: Clause, relations: Mapping[str, StoredRelation]) -> list[MovingAtom]:
+    """The atoms of a clause over `relations` whose changed rows are joined as pairs."""
     body = body_of(clause)
     compared = [c for c in clause.compares if c.op in COMPARISONS and c.op != "="]
     shown = names_of(*clause.head_args)
@@ -137,11 +137,11 @@ def moving_atoms(clause: Clause) -> list[MovingAtom]:
         conditions.sort(key=lambda c: (_may_fail(c), isinstance(c.left, Apply) or isinstance(c.right, Apply)))
         if atom.multiplicity or not connected or sum(map(_may_fail, conditions)) > 1:
             continue
-        columns = sorted(range(len(moves)), key=lambda c: (atom.columns[c] is None, moves[c]))
+        held = sorted((c for c, v in enumerate(atom.columns) if v is not None), key=moves.__getitem__)
+        order = atom.predicate, relations[atom.predicate].key_order(tuple(held))
         args = clause.atoms[atom.place].args
         moving = tuple(v for v, moving in zip(args, moves, strict=True) if moving and isinstance(v, Var))
-        still = sum(v is not None for v in atom.columns) - len(moving)
-        found.append(MovingAtom(atom.place, (atom.predicate, tuple(columns)), still, moving, tuple(conditions)))
+        found.append(MovingAtom(atom.place, order, len(held) - len(moving), moving, tuple(conditions)))
     # Rows of several are joined that were never there at once, where a term may have no value though that is no error:
     # then a pair does not tell whether the condition holds or fails.
     certain = [atom for atom in found if not any(map(_may_fail, atom.conditions))]
