@@ -146,8 +146,10 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
     fold = row_fold(op)
     assert fold is not None
     if isinstance(fold, InOrder) or in_dictionary(relation.types[operand]):
-        built = (order for order in _whole_orders(relation) if frozenset(order[: len(own)]) == own)
-        order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
+        whole = not isinstance(fold, Extreme)  # others come in the order of all columns
+        columns = (*sorted(own), *(c for c in range(relation.arity) if c not in own and (whole or c == operand)))
+        built = (o for o in sorted(relation.orders) if frozenset(o[: len(own)]) == own and {*columns} <= {*o})
+        order = next(built, relation.key_order(columns))
         return GroupScan(relation.name, op, groups, operand, order, None, "rows")
     if isinstance(fold, Quantile):
         order = (*sorted(own), operand, relation.arity - 1)
@@ -165,25 +167,20 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
     chain = next(chain for chain in _chains(wanted) if own in chain)
     if len(chain) == 1:
         k = len(own)
-        built = (o for o in _whole_orders(relation) if frozenset(o[:k]) == own and operand in o[: k + 1])
+        built = (o for o in sorted(relation.orders) if frozenset(o[:k]) == own and operand in o[: k + 1])
         if (found := next(built, None)) is not None:
             return GroupScan(relation.name, op, groups, operand, found, None, "ends")
     order = tuple[int, ...]()
     for columns_of in chain:
         order += tuple(sorted(columns_of - set(order)))
-    order += (operand,) if operand not in order else ()
-    order += tuple(c for c in range(relation.arity) if c not in order)
+    ends = order if operand in order else (*order, operand)
+    order = ends + tuple(c for c in range(relation.arity) if c not in ends)
     if own == chain[-1]:
         # A scan that is there for the coarser groups is a version as good as a plain one.
         coarser = min((item for columns_of in chain[:-1] for item in wanted[columns_of].items()), default=None)
         scan = None if coarser is None or order in relation.orders else coarser[1]
-        return GroupScan(relation.name, op, groups, operand, order, scan, "ends")
+        return GroupScan(relation.name, op, groups, operand, order if scan else relation.key_order(ends), scan, "ends")
     return GroupScan(relation.name, op, groups, operand, order, fold.monoid, "scan")
-
-
-def _whole_orders(relation: StoredRelation) -> list[tuple[int, ...]]:
-    """The key orders of all columns that are built."""
-    return [order for order in sorted(relation.orders) if len(order) == relation.arity]
 
 
 def _columns(clause: Clause) -> tuple[tuple[int, ...], int]:
@@ -225,7 +222,7 @@ def followed(
     if scan.by == "rows":
         read = runs.rows()
         steps += read.shape[1]
-        declared = np.empty_like(read)
+        declared = np.zeros((relation.arity, read.shape[1]), np.int64)
         declared[list(scan.order)] = read
         after = folded(scan, relation, declared, symbols)
     else:
