@@ -36,6 +36,7 @@ RULES = {
     "top": "top[b] = max f : { wide(_, b, _, _, _, f) }.",
     "middle": "middle[b] = quantile_disc(0.5) f : { wide(_, b, _, _, _, f) }.",
     "between": "between(b) :- wide(_, b, _, _, e, f), o(b, _, z), e < z, z < f.",
+    "over": "over(b, x) :- wide(_, b, _, _, e, _), o(x, _, z), e > z.",
     "mutual": "mutual(b, c) :- wide(_, b, _, c, _, _), wide(_, c, _, b, _, _).",
     "reached": "reached(b, c) :- wide(_, b, _, c, 0, _).  reached(b, d) :- reached(b, c), wide(_, c, _, d, 0, _).",
     "kept": ".decl kept(b:number, c:number, k:number, v:number) primary-key (k)"
