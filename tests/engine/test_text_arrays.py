@@ -7,6 +7,8 @@ what is no pattern.
 from __future__ import annotations
 
 import re
+import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.evaluate import text_arrays
+from lftj.evaluate.arrow_patterns import in_arrow
 from lftj.language.clause import Value, Var
 from lftj.language.functors import known_as
 from lftj.values.symbols import SymbolTable
@@ -97,23 +100,51 @@ def test_patterns_of_like(parts, data):
     """As `lftj.sql` writes them: escaped parts with any characters between."""
     pattern = "".join({"%": ".*", "%%": ".*", "_": "."}.get(part, re.escape(part)) for part in parts)
     pattern = f"(?s:{pattern})"
-    pieces = [
-        "".join(
-            piece
-            for part in parts
-            for piece in (data.draw(st.sampled_from(PARTS if part in ("%", "_", "%%") else [part, part, ""])),)
-        )
-        for _ in range(6)
-    ]
+    free, pieces = ("%", "_", "%%"), []
+    for _ in range(6):
+        drawn = [data.draw(st.sampled_from(PARTS if part in free else [part, part, ""])) for part in parts]
+        pieces.append("".join(drawn))
     done = check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in [*TEXTS, *pieces]])
     assert done == ("\n" not in parts)
 
 
-@pytest.mark.parametrize(
-    "pattern", ["a.b", "(?s:a|b)", "(?s:a+)", "(?s:\\w)", "(?s:[ab])", "(?s:a)(?s:b)", "(?s:(a))", "(?s:^a)"]
+PLAIN = "a b - é 😀 . ^ | ( (?: (?s: ) ) [ [^ ] {2} {0,2} {,2} {1,} * + ? *? +? ?? *+ $ a-b [a-c] [^a] []a] && _ 1 }"
+ESCAPED = r"[\s-] [\w.] [\]^] [a\-c] \d \D \w \W \s \S \b \B \. \\ \- \n \t \v \a \1 \A \Z (?i: (?= (?> [[:alpha:]]"
+PIECES = [*PLAIN.split(), *ESCAPED.split(), " ", "\n", "\0"]
+CHARACTERS = [*"abcA-.^]1_ \t\n\v\x1f\x85é٣😀\\"]
+COMMON = r"a*b (?s:.*)b (a|b)* [a-c]+ [[:alpha:]] \w+\s\w* a{2,3}? \bab ^a \S [^\sb] \."
+OTHER = r"a$ \B (?i)a (?i:a) a*+ a?+ (?=a) (?!a) (a)\1 a\Z [[]a] (?P<x>a) (?>a) a{,2}"
+
+
+@examples(3_000, 100)
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=6),
+    st.lists(st.lists(st.sampled_from(CHARACTERS), max_size=4)),
 )
+def test_patterns_mean_the_same(pieces, letters):
+    """Those that Arrow is given; of what RE2 and `re` take for different things nothing."""
+    pattern, texts = "".join(pieces), ["", *map("".join, letters)]
+    with warnings.catch_warnings(action="ignore"):
+        if in_arrow(pattern):
+            check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in texts])
+
+
+@pytest.mark.parametrize("pattern", COMMON.split())
+def test_common_patterns_are_for_arrow(pattern):
+    texts = ["".join(each) for n in range(4) for each in product("ab. \v", repeat=n)]
+    assert check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in texts])
+
+
+@pytest.mark.parametrize("pattern", ["", *OTHER.split()])
 def test_other_patterns_are_for_the_functions(pattern):
-    assert not check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in TEXTS])
+    with warnings.catch_warnings(action="ignore"):
+        assert not check("match", [Value(pattern, "symbol"), TEXT], [(pattern, text) for text in TEXTS])
+
+
+def test_a_pattern_that_is_too_large_for_arrow():
+    pattern = "((a{999}){999}){999}"
+    assert in_arrow(pattern)
+    assert not check("match", [Value(pattern, "symbol"), TEXT], [(pattern, "a")])
 
 
 @pytest.mark.parametrize("op", ["lower", "upper"])
