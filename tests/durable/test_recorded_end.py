@@ -97,13 +97,14 @@ def test_entries_that_are_gone_from_the_end_of_a_closed_file_are_missed(tmp_path
         opened(path)
 
 
-def test_a_file_of_format_2_is_read_and_becomes_one_of_this(tmp_path: Path) -> None:
+@pytest.mark.parametrize("earlier", [2, 3])
+def test_a_file_of_an_earlier_format_is_read_and_becomes_one_of_this(tmp_path: Path, earlier: int) -> None:
     path = tmp_path / "shop.lftj"
     with opened(path) as db:
         db.load("edge", [(1, 2)])
         now = contents(db)
     with sqlite3.connect(path) as raw:
-        raw.execute("pragma user_version = 2")
+        raw.execute(f"pragma user_version = {earlier}")
     raw.close()
 
     def version() -> int:
@@ -116,7 +117,7 @@ def test_a_file_of_format_2_is_read_and_becomes_one_of_this(tmp_path: Path) -> N
         assert contents(db) == now
     with pytest.raises(DatabaseFileError, match="has a program already"):  # who is refused writes nothing
         lftj.Database._sized(".decl other(a:number)", page_rows=4, directory_rows=2, path=path)
-    assert version() == 2
+    assert version() == earlier
     with opened(path) as db:
         with db.transaction() as tx:
             tx.insert("edge", [(2, 3)])

@@ -15,6 +15,8 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import lftj
+from lftj.evaluate import evaluator
+from lftj.plan.body import body_of
 from scantree.version import Store
 from tests.conftest import examples
 from tests.engine import programs
@@ -221,3 +223,24 @@ def test_narrow_key_orders_are_kept_in_files(tmp_path: Path, monkeypatch: pytest
         assert changed in now["wide"]
         contents = evaluate(reference, now)
         assert {head: {*db[head]} for head in heads} == {head: contents[head] for head in heads}
+
+
+def test_traces_of_an_earlier_version_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which told bindings apart by all columns, so that its plans had more depths."""
+    random, path = Random(1), tmp_path / "wide.lftj"
+    program, heads = text_of(["summed"], keyed=True), {"summed": "trace"}
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluator, "body_of", lambda clause, *, keys, **options: body_of(clause, **options))
+        with lftj.Database(program, maintain=heads, path=path) as db:
+            db.load("wide", [wide_row(random, key) for key in range(ROWS)])
+            db.load("o", [(x, x, 1) for x in range(25)])
+            for key in (1, 2):
+                with db.transaction() as tx:
+                    tx.upsert("wide", [wide_row(random, key)])
+            db.checkpoint(traces=True)
+    with lftj.Database(program, maintain=heads, path=path) as db:
+        for key in (3, 4):
+            with db.transaction() as tx:
+                tx.upsert("wide", [wide_row(random, key)])
+            contents = evaluate(parse(text_of(["summed"], keyed=False)), {name: [*db[name]] for name in COLUMNS})
+            assert {*db["summed"]} == contents["summed"]
