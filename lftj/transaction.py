@@ -38,7 +38,7 @@ import numpy as np
 
 from lftj import arguments
 from lftj.errors import DataError, DataWarning, ForkError, TransactionError
-from lftj.evaluate.key_conflicts import derivation
+from lftj.evaluate.key_conflicts import derivation, key_holds
 from lftj.io.changes import rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
@@ -106,6 +106,7 @@ class Transaction(RuleChanges, NotPickled):
         "_deltas",
         "_done",
         "_kept",
+        "_keys_hold",
         "_missing",
         "_phase",
         "_streams",
@@ -120,7 +121,8 @@ class Transaction(RuleChanges, NotPickled):
         self._database, self._evaluator = database, database._evaluator
         self._missing, self._timeout = missing, None if timeout is None else arguments.seconds(timeout)
         self._batches: dict[str, list[Batch]] = {}
-        self._applied: dict[str, tuple[int, Version]] = {}  # by `_present`: how many batches, and the facts then
+        self._applied: dict[str, tuple[int, Version]] = {}  # by `_collected`: how many batches, and the facts then
+        self._keys_hold: dict[str, tuple[Version, bool]] = {}  # by `_present`: whether primary keys did, of which facts
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
         self._heads = self._dropped = _NO_HEADS
@@ -233,6 +235,7 @@ class Transaction(RuleChanges, NotPickled):
         try:
             if self._phase is _OPEN:
                 self._batches, self._applied, self._current, self._program = {}, {}, {}, None
+                self._keys_hold = {}
                 if commit is not None and self._evaluator.state is commit.state:
                     self._phase, self._done, self._commit = _COMMITTED, commit, None
                     commit.finish()
@@ -392,7 +395,7 @@ class Transaction(RuleChanges, NotPickled):
         if relation.schema.bag:
             batch = of_bag(relation.schema, batch)
         elif relation.schema.key and batch.op == UPSERT:
-            for part in self._database._guarded(replacing, self._present().relations[name], batch):
+            for part in self._database._guarded(replacing, self._collected().relations[name], batch):
                 self._add(name, relation, part)
             return
         if self._missing == "error":
@@ -436,6 +439,22 @@ class Transaction(RuleChanges, NotPickled):
         return run_in(self, text, parameters)
 
     def _present(self) -> State:
+        """What is read: `_collected`, where a primary key that does not hold now is not relied on."""
+        state = self._collected()
+        before = (self._program or self._evaluator.state).relations
+        broken = {}
+        for name in self._batches:
+            relation = state.relations[name]
+            if relation.schema.key and name not in state.strata.by_head:
+                known = self._keys_hold.get(name)
+                if known is None or known[0] is not relation.facts:
+                    holds = self._database._guarded(key_holds, before[name], relation.facts)
+                    known = self._keys_hold[name] = relation.facts, holds
+                if not known[1]:
+                    broken[name] = relation.without_key()
+        return state._replace(relations=state.relations | broken) if broken else state
+
+    def _collected(self) -> State:
         """The state with the facts and rules that were collected so far; every head that they concern is stale."""
         self._check_open()
         state = self._program or self._evaluator.state

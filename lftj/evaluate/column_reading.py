@@ -152,7 +152,7 @@ def _has_key(atom: BodyAtom, bound: set[str], relation: StoredRelation) -> bool:
     schema = relation.schema
     held = {i for i, arg in enumerate(atom.args) if isinstance(arg, Var) and arg.name in bound}
     known = held | {i for i, _ in _constants(atom)}
-    return known >= (set(schema.key) or set(range(schema.arity - schema.functional)))
+    return known >= (set(relation.key) or set(range(schema.arity - schema.functional)))
 
 
 def _may_have_key(relation: StoredRelation, most: float) -> bool:

@@ -140,7 +140,7 @@ class Evaluator:
         `abandoned`: orders that took too long (overdue.py); whatever was planned for the clause is planned anew.
         """
         relations = {**self.relations, **(also or {})}
-        keys = {atom.predicate: relations[atom.predicate].schema.key for atom in clause.atoms}
+        keys = {atom.predicate: relations[atom.predicate].key for atom in clause.atoms}
         body = body_of(clause, apart=apart, keys=keys).without(without)
         forced = order if order is not None else self.state.key_orders.get(clause.rule)
 
@@ -205,7 +205,7 @@ class Evaluator:
         evaluates. But key orders may rely on primary keys, of which a table of the same name may have others.
         """
         counts = [len(relations[name]) for name in clause.reads]
-        keys = [relations[name].schema.key for name in clause.reads]
+        keys = [relations[name].key for name in clause.reads]
         known = self._plans.get(key)
         if known is not None and known[1] == keys and all(map(about_as_many, known[0], counts)):
             found: Kept = known[2]

@@ -58,6 +58,21 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
 
     `inserted` int64[arity, n]: rows that came since they were last checked; some of them may have been there.
     """
+    pair = _two_alike(before, facts, inserted)
+    if pair is not None:
+        schema = before.schema
+        first, second = (gate.decode_row(row.tolist(), schema, evaluator.symbols) for row in pair.T)
+        raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
+
+
+def key_holds(before: StoredRelation, facts: Version) -> bool:
+    """Whether no two of `facts`, that follow on those of `before`, have one key."""
+    inserted = Change.between(before.facts, facts).of_kind(INSERTED)
+    return not inserted.shape[1] or _two_alike(before, facts, inserted) is None
+
+
+def _two_alike(before: StoredRelation, facts: Version, inserted: Rows) -> Rows | None:
+    """Two values or rows of `facts` under one key, int64[arity, 2]; as `check_facts`."""
     schema, order = before.schema, key_first(before.schema)
     known, pair = _pair(schema, order, facts, inserted)
     if not known and before.content is before.facts:
@@ -66,9 +81,7 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
             pair = _pair_beside(before, order, facts, inserted)
     if not known:
         pair = _pair_anywhere(schema, order, facts)
-    if pair is not None:
-        first, second = (gate.decode_row(row.tolist(), schema, evaluator.symbols) for row in pair.T)
-        raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
+    return pair
 
 
 def check_content(

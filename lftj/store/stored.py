@@ -133,12 +133,14 @@ class StoredRelation:
         "arity",
         "content",
         "facts",
+        "key",
         "name",
         "schema",
     )
 
     def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.schema, self.name, self.arity = schema, schema.name, schema.arity
+        self.key = schema.key
         self._stores = OrderStores(arena, schema.arity, page_rows, dir_rows)
         self.facts: Version = self.declared_store().empty()
         self.content: Version = self.facts
@@ -159,6 +161,16 @@ class StoredRelation:
     def holding(self, content: Version) -> StoredRelation:
         """The same relation with the given content, all of which is facts, and nothing beside it."""
         return self._with(content, content, {self._stores.declared: content}, {}, {})
+
+    def without_key(self) -> StoredRelation:
+        """The same rows where two are alike in the primary key, as a transaction may have them before it ends.
+
+        Nothing relies on the key then: `key` is empty, and there are no narrow key orders.
+        """
+        orders = {order: held for order, held in list(self._orders.items()) if len(order) == self.arity}
+        made = self._with(self.content, self.facts, orders, self._scans.copy(), {}, 0)
+        made.key = ()
+        return made
 
     def lagging(self) -> list[LaggingVersion]:
         """Which of content and facts may lag."""
@@ -192,6 +204,7 @@ class StoredRelation:
         """The same relation with other rows; with what was known of the columns, if so many rows `changed`."""
         made = StoredRelation.__new__(StoredRelation)
         made.schema, made.name, made.arity, made._stores = self.schema, self.name, self.arity, self._stores
+        made.key = self.key
         made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
         made._folds, made._statistics, made._known = folds, None, None
         if changed is not None:
@@ -277,9 +290,8 @@ class StoredRelation:
         Where a primary key determines the facts, and no rule derives others: as many columns as tell rows apart, and a
         relation with wide rows is not stored once more. Else all of them.
         """
-        key = self.schema.key
-        if key and self.content is self.facts:
-            return (*columns, *(column for column in key if column not in columns))
+        if self.key and self.content is self.facts:
+            return (*columns, *(column for column in self.key if column not in columns))
         return (*columns, *(column for column in self._stores.declared if column not in columns))
 
     def ends(self, column: int) -> tuple[int, int] | None:
