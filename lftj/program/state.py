@@ -102,9 +102,9 @@ class State(NamedTuple):
         """
         strata = self.strata.without({head})
         constraints = {name for name, relation in self.relations.items() if relation.schema.constraint}
-        while unread := [
-            h for h in strata.order if h.startswith(INTERNAL) and not strata.read(h) and h not in constraints
-        ]:
+        # A part may read itself, as that of a recursive query does.
+        needed = strata.below(h for h in strata.order if not h.startswith(INTERNAL) or h in constraints)
+        if unread := [h for h in strata.order if h not in needed]:
             strata = strata.without(unread)
         gone = {h for h in self.strata.order if h.startswith(INTERNAL)} - set(strata.order)
         rules = {clause.rule for clause in strata.clauses}

@@ -281,3 +281,21 @@ def test_start_and_step_know_what_a_query_knows(query: str) -> None:
         one("create table e (f int, t int); insert into e values (1, 2), (2, 3)")
     text = f"with recursive r(n) as ({query}) select * from r"
     assert Counter(db.sql(text)) == Counter(duck.execute(text).fetchall())
+
+
+@pytest.mark.parametrize("shown", ["x, y from r", "x, count(*) as n from r group by x"])
+def test_a_view_is_dropped_with_the_query_that_reads_itself(shown: str) -> None:
+    """It was taken for one that is still read, by itself, and what it reads could not be dropped any more."""
+    db = lftj.Database()
+    for _ in range(2):
+        db.sql("create table t (b int, c int)")
+        db.sql("insert into t values (1, 2), (2, 3)")
+        before = set(db._state.relations)
+        db.sql(
+            "create view v as with recursive r(x, y) as "
+            f"(select b, c from t union select r.x, t.c from r join t on r.y = t.b) select {shown}"
+        )
+        assert len(db["v"])
+        db.sql("drop view v")
+        assert set(db._state.relations) == before
+        db.sql("drop table t")
