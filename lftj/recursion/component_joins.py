@@ -256,7 +256,8 @@ class Joins:
 
     `written`: the clauses as they are written; `clauses`: as they are run, each in its place. `as_written`: whether
     they are the same. `strata`: those the clauses were last found in. `below`: the relations of lower strata that they
-    read. `texts`: the clauses that read members and compute texts. `ops`: "min" or "max" of heads of best values.
+    read; `keys`: the primary keys of these, which plans rely on. `texts`: the clauses that read members and compute
+    texts. `ops`: "min" or "max" of heads of best values.
     `adopted`: the key orders that their plans read. `fresh`: by head, which part of the rows that a large round met was
     not there yet, the last time. `steps`: of all runs; `join_stats`: the same by join, with more.
     """
@@ -265,6 +266,7 @@ class Joins:
         self.written, self.clauses, self.members = written, clauses, frozenset(members)
         self.as_written = clauses == written
         self.strata: Strata | None = None
+        self.keys: dict[str, tuple[int, ...]] = {}
         self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
         self.texts = frozenset(
             c

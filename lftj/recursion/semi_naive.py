@@ -41,12 +41,17 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) 
     """
     strata, kept = evaluator.state.strata, {} if evaluator.given else evaluator.rounds.joins
     joins: Joins | None = kept.get((heads, as_written))
+    relations = evaluator.relations
+    # A table of the same name may have other primary keys, or one that a transaction has broken so far.
+    if joins is not None and any(n not in relations or relations[n].key != key for n, key in joins.keys.items()):
+        joins = None
     if joins is None or joins.strata is not strata:
         written = written_of(strata, heads)
         if joins is None or joins.written != written:
             for others in [others for others in kept if strata.recursive.get(others[0][0]) != others[0]]:
                 del kept[others]
             kept[heads, as_written] = joins = Joins(written, as_run(written, as_written=as_written), heads)
+            joins.keys = {name: relations[name].key for name in joins.below}
         joins.strata = strata
     joins.begin()
     return joins

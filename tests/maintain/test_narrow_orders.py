@@ -185,6 +185,47 @@ def test_a_table_of_the_same_name_may_have_another_key() -> None:
         db.sql("drop view n; drop table t")
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_a_table_that_recursion_reads_may_have_another_key(together: bool) -> None:
+    random = Random(3)
+    db = lftj.Database._sized(columns_from=1 << 30)
+    query = "select b, c from t where e < 2 union select r.x, t.c from r join t on r.y = t.b where t.e < 2"
+    view = f"create view v as with recursive r(x, y) as ({query}) select x, y from r"
+    rest = "b int not null, c int not null, e int not null"
+
+    def reached(rows: list[Row]) -> set[Row]:
+        found, new = set[Row](), {(b, c) for _, b, c, e, _ in rows if e < 2}
+        below: dict[int, list[int]] = {}
+        for b, c in new:
+            below.setdefault(b, []).append(c)
+        while new := new - found:
+            found |= new
+            new = {(x, z) for x, y in new for z in below.get(y, ())}
+        return found
+
+    for key in (0, 4):
+        first, last = (f"int {'primary key' if at == key else 'not null'}" for at in (0, 4))
+        table = f"create table t (a {first}, {rest}, f {last})"
+        texts = [*(["drop view v; drop table t"] if key else []), table, view]
+        for text in ["; ".join(texts)] if together else texts:
+            db.sql(text)
+        rows = {}
+        for k in range(1_000):
+            row = [random.randrange(n) for n in (5, 40, 40, 20, 5)]
+            row[key] = k
+            rows[k] = tuple(row)
+        db.load("t", [*rows.values()])
+        for _ in range(40):
+            k, like = random.choice(sorted(rows)), random.choice([k for k, row in rows.items() if row[3] < 2])
+            with db.transaction() as tx:
+                if random.random() < 0.5:
+                    tx.erase("t", [rows.pop(like)])
+                else:
+                    rows[k] = (*rows[like][:key], k, *rows[like][key + 1 :])
+                    tx.upsert("t", [rows[k]])
+            assert {*db["v"]} == reached([*rows.values()])
+
+
 def test_what_is_folded_is_in_the_key_order() -> None:
     """One that begins with the groups need not have it."""
     db = lftj.Database(".decl t(k:number, b:number, c:number, d:number, name:symbol) primary-key (k)")
