@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.arguments import file_name
 from lftj.durable import meta
-from lftj.durable.container import FORMAT, RECORD_END, Container, stat_of
+from lftj.durable.container import READ, RECORD_END, Container, stat_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.hashes import intact
 from lftj.durable.kept_ast import restored
@@ -77,7 +77,7 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
             try:
                 container.connection.backup(copy)
                 copy.execute(RECORD_END)
-                if copy.execute("pragma user_version").fetchone()[0] == FORMAT:
+                if copy.execute("pragma user_version").fetchone()[0] != READ[0]:
                     meta.put(copy, "log", str(Mark.of_copy()))
                 copy.commit()
                 copy.execute("pragma journal_mode = delete")

@@ -39,7 +39,7 @@ from scantree.locks import Lock
 APPLICATION, FORMAT = 0x6C66746A, 4
 # The versions that are read, and become this one when they are written to; in files of version 2 the end of the log is
 # recorded with every entry, and those of versions before 4 have no key orders of some of the columns only.
-READ = (2, 3, FORMAT)
+READ = range(2, FORMAT + 1)
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 # Milliseconds that a statement waits for another process to end its own.
 PATIENCE = 10_000

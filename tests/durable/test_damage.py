@@ -12,6 +12,8 @@ import pytest
 
 import lftj
 from lftj.durable import care, checking
+from lftj.durable.container import FORMAT
+from lftj.durable.log_mark import NO_LOG, Mark
 from lftj.errors import DatabaseFileError
 from tests.durable.shop import contents, opened
 
@@ -119,6 +121,20 @@ def test_a_derived_relation_that_is_wrong_is_found(tmp_path: Path) -> None:
     with lftj.Database(path=path, read_only=True) as kept, lftj.Database(path=path, read_only=True) as anew:
         found = checking.check(path, opened=(kept, anew))
     assert [damage.what for damage in found] == ["`q` is not what its rules derive"]
+
+
+@pytest.mark.parametrize("format", [3, FORMAT])
+def test_a_backup_says_that_it_is_a_copy(tmp_path: Path, format: int) -> None:
+    path, copy = tmp_path / "shop.lftj", tmp_path / "copy.lftj"
+    opened(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"pragma user_version = {format}")
+    raw.close()
+    care.backup(path, copy)
+    with sqlite3.connect(copy) as raw:
+        (mark,) = raw.execute("select value from meta where key = 'log'").fetchone()
+    raw.close()
+    assert Mark.read(mark).salt == NO_LOG
 
 
 def test_a_backup_is_a_database(tmp_path: Path) -> None:
