@@ -122,7 +122,8 @@ class Transaction(RuleChanges, NotPickled):
         self._missing, self._timeout = missing, None if timeout is None else arguments.seconds(timeout)
         self._batches: dict[str, list[Batch]] = {}
         self._applied: dict[str, tuple[int, Version]] = {}  # by `_collected`: how many batches, and the facts then
-        self._keys_hold: dict[str, tuple[Version, bool]] = {}  # by `_present`: whether primary keys did, of which facts
+        # By `_present`: the facts looked at last, whether their primary key held, and the last ones of which it did.
+        self._keys_hold: dict[str, tuple[Version, bool, Version]] = {}
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
         self._heads = self._dropped = _NO_HEADS
@@ -446,10 +447,12 @@ class Transaction(RuleChanges, NotPickled):
         for name in self._batches:
             relation = state.relations[name]
             if relation.schema.key and name not in state.strata.by_head:
-                known = self._keys_hold.get(name)
+                known, store = self._keys_hold.get(name), relation.declared_store()
                 if known is None or known[0] is not relation.facts:
-                    holds = self._database._guarded(key_holds, before[name], relation.facts)
-                    known = self._keys_hold[name] = relation.facts, holds
+                    # A table that was dropped since may have left some of another one.
+                    since = before[name].facts if known is None or known[2].store is not store else known[2]
+                    holds = self._database._guarded(key_holds, before[name], relation.facts, since)
+                    known = self._keys_hold[name] = relation.facts, holds, relation.facts if holds else since
                 if not known[1]:
                     broken[name] = relation.without_key()
         return state._replace(relations=state.relations | broken) if broken else state

@@ -65,10 +65,15 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
         raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
 
 
-def key_holds(before: StoredRelation, facts: Version) -> bool:
-    """Whether no two of `facts`, that follow on those of `before`, have one key."""
-    inserted = Change.between(before.facts, facts).of_kind(INSERTED)
-    return not inserted.shape[1] or _two_alike(before, facts, inserted) is None
+def key_holds(before: StoredRelation, facts: Version, since: Version) -> bool:
+    """Whether no two of `facts` have one key. They follow on `since`, where it held, and those on what was `before`."""
+    recent = Change.between(since, facts).of_kind(INSERTED)
+    if not recent.shape[1]:
+        return True
+    known, pair = _pair(before.schema, key_first(before.schema), facts, recent)
+    if not known:
+        pair = _two_alike(before, facts, Change.between(before.facts, facts).of_kind(INSERTED))
+    return pair is None
 
 
 def _two_alike(before: StoredRelation, facts: Version, inserted: Rows) -> Rows | None:

@@ -193,7 +193,7 @@ class Step:
                 relation = self.before.relations[name]
                 before, after = relation.order(columns), self.after[name].order_after(columns, relation, change)
                 made = self._surgeries[order] = trace_change(change, before, after, columns)
-            if len(made.kinds):  # in a narrow key order rows may be the same before and after
+            if len(made.kinds):
                 found[order] = made
         return found
 
@@ -267,5 +267,7 @@ def trace_change(change: Change, old: Version, new: Version, columns: tuple[int,
     rows, kinds = np.ascontiguousarray(change.rows), change.kinds
     arity, m = rows.shape
     tops, low, high = np.empty(m, np.int64), np.empty(arity, np.int64), np.empty(arity, np.int64)
+    if not m:  # in a narrow key order rows may be the same before and after
+        return TraceChange(rows, kinds, tops, low, high)
     surgeries(new.store.arena.space.mem, old.root, new.root, new.store.shape, rows, kinds, tops, low, high)
     return TraceChange(rows, kinds, tops, low, high)

@@ -322,3 +322,21 @@ def test_a_key_may_be_broken_before_a_transaction_ends(columns_from: int) -> Non
             for asked in (question, "select b, n from n"):
                 assert dict(tx.sql(asked) or ()) == counted([*rows.values()])
         assert dict(db["n"]) == counted([*rows.values()])
+
+
+def test_a_transaction_drops_a_table_whose_key_it_has_looked_at() -> None:
+    db = lftj.Database()
+    db.sql("create table t (id int primary key, b int not null, c text not null)")
+    db.load("t", [(i, i % 7, f"x{i}") for i in range(300)])
+    with db.transaction() as tx:
+        tx.insert("t", [(1_000, 1, "y")])
+        assert len(tx.sql("select b from t where id > 200") or ()) == 100
+        tx.sql("drop table t")
+        tx.sql("create table t (a int not null, id int primary key)")
+        tx.insert("t", [(1, 1), (2, 2)])
+        assert [*(tx.sql("select * from t") or ())] == [(1, 1), (2, 2)]
+        for rows, n in ([(3, 2)], 3), ([(4, 4)], 4):
+            tx.insert("t", rows)
+            assert [*(tx.sql("select count(*) as n from t, t as s where t.a = s.a") or ())] == [(n,)]
+        tx.erase("t", [(2, 2)])
+    assert [*db["t"]] == [(1, 1), (3, 2), (4, 4)]
