@@ -305,9 +305,18 @@ def _is_bag(item: ast.Declaration, types: list[str | None], findings: Findings) 
 
 def _primary_key(item: ast.Declaration, types: list[str | None], findings: Findings) -> tuple[int, ...]:
     """The positions of the columns of the primary key; none if there is none, or it is refused."""
-    written = next((q for q in item.qualifiers if q.startswith(PRIMARY_KEY)), None)
-    if written is None:
+    qualifiers = [q for q in item.qualifiers if q.startswith(PRIMARY_KEY)]
+    if not qualifiers:
         return ()
+    written = qualifiers[0]
+    if len(qualifiers) > 1:
+        findings.error(
+            f"`{item.name}` has {len(qualifiers)} primary keys",
+            item.span,
+            why="one tells its rows apart, and others take their keys by it",
+            remedy="name all columns of the key in one, as in `primary-key (a, b)`",
+            predicate=item.name,
+        )
     columns = [attribute.name for attribute in item.attributes]
     listed = written[written.index("(") + 1 : written.rindex(")")]
     # Files of earlier versions have names with blanks without quotes.

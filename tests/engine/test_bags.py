@@ -364,6 +364,7 @@ def test_a_head_with_a_primary_key_is_checked(columns: str) -> None:
         (".decl t(a:number) -> c:float bag", "`t` is a bag without a number of copies"),
         (".decl t(a:number) primary-key (b)", "the primary key of `t` is of columns that it does not have"),
         (".decl t(a:number?, b:number) primary-key (a)", "the primary key of `t` is of `a`, which may be null"),
+        (".decl t(a:number, b:number) primary-key (a) primary-key (b)", "`t` has 2 primary keys"),
         (".decl t(a:number) -> b:number primary-key (a)", "the primary key of `t` is of a functional predicate"),
     ],
 )

@@ -27,8 +27,13 @@ def declared(mixed: Mixed, rng: Random) -> Mixed:
         if accepted("\n".join(with_it)):  # without facts it is empty
             lines, heads = with_it, [name for name in heads if name != constraint]
             plain = [name for name in plain if name != constraint]
-    nullable = parse(mixed.text).nullable  # null tells no rows apart
-    keyed = {name: [c for c in range(len(mixed.known[name])) if (name, c) not in nullable] for name in plain}
+    program = parse(mixed.text)
+    nullable = program.nullable  # null tells no rows apart
+    keyed = {
+        name: [c for c in range(len(mixed.known[name])) if (name, c) not in nullable]
+        for name in plain
+        if name not in program.primary
+    }
     keyed = {name: columns for name, columns in keyed.items() if columns}
     if keyed and not pick(rng, range(4)):
         name = pick(rng, sorted(keyed))
