@@ -47,18 +47,19 @@ def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndar
     `columns` permutes the key columns. The words are this thread's until it sorts again. None if the rows are few, or
     do not fit into words.
     """
-    n, keys = len(version), len(columns)
+    # The root first: equal rows of an unsorted version become one when it is sorted.
+    root, n, keys = version.root, len(version), len(columns)
     if n < FEW or not keys:
         return None
     space, shape = version.store.arena.space, version.store.shape
     order = np.array(columns, np.int64)
     low, high = np.full(keys, np.iinfo(np.int64).max), np.full(keys, np.iinfo(np.int64).min)
-    column_ranges(space.mem, version.root, shape, order, low, high)
+    column_ranges(space.mem, root, shape, order, low, high)
     bits = widths_of(low, high)
     if bits is None:
         return None
     packed = words_for(n)
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
-        _pack(space.mem, version.root, shape, order, low, bits, packed)
+        _pack(space.mem, root, shape, order, low, bits, packed)
     sort_words(packed, int(bits.sum()))
     return packed, low, bits

@@ -65,6 +65,16 @@ def test_copies_add_up_when_it_is_sorted(rows: list[tuple[int, int, int]]) -> No
     check_arena(store.arena, [found])
 
 
+def test_copies_add_up_before_another_key_order_is_made() -> None:
+    """There are fewer rows then: the others were whatever had been sorted before."""
+    arena = Arena()
+    store, other = Store(arena, 3), Store(arena, 3)
+    many = np.array([[i % 30, i % 31, 1] for i in range(3_000)]).T
+    made = other.reorder(UnsortedVersion(store, many, counted=True), (1, 0, 2))
+    counts = Counter((i % 31, i % 30) for i in range(3_000))
+    assert list(zip(*made.columns().tolist(), strict=True)) == sorted((*key, n) for key, n in counts.items())
+
+
 def test_one_of_two_readers_sorts() -> None:
     for _ in range(20):
         store = Store(Arena(), 2, page_rows=4, dir_rows=4)
