@@ -144,10 +144,12 @@ class Statistics:
             return 0.0
         if self._sample is None:
             version = self.stored.order(tuple(range(self.stored.arity)))
-            n = min(SAMPLE, self.rows)
+            # The root first: equal rows of an unsorted version become one when it is sorted.
+            root, rows = version.root, len(version)
+            n = min(SAMPLE, rows)
             space, shape = version.store.arena.space, version.store.shape
             drawn = np.empty((shape.cols, n), np.int64)
-            draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * self.rows // (2 * n), drawn)
+            draw_rows(space.mem, root, shape, (2 * np.arange(n) + 1) * rows // (2 * n), drawn)
             self._sample = np.sort(drawn[: self.stored.arity], axis=1)
         sample = self._sample[column]
         return int(np.searchsorted(sample, key)) / len(sample)

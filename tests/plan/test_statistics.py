@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 import lftj
 from lftj.plan import statistics
 from lftj.plan.statistics import Statistics
+from lftj.store.stored import StoredRelation
+from lftj.values.schema import Column, Schema
+from scantree.memory import Arena
 from tests.conftest import JIT
 
 
@@ -93,3 +96,13 @@ def test_what_is_known_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "prefix_counts", None)
     again = Statistics.of_noted(stored, noted)  # type: ignore[arg-type]
     assert {columns: again.distinct(columns) for columns in SETS} == distinct_of
+
+
+def test_a_sample_is_of_rows_that_are_there() -> None:
+    """Of a bag whose rows wait unsorted, equal ones become one: the sample was of as many rows as came."""
+    schema = Schema("t", (Column("a", "number"), Column("copies", "number")), functional=True, bag=True)
+    rows = np.array([[i % 4, 1] for i in range(400)]).T
+    stored = StoredRelation(schema, Arena())
+    stored = stored.successor(stored.as_they_come(rows, repeats=True))
+    assert len(stored) == 400
+    assert [stored.statistics.part_below(0, key) for key in range(5)] == [0.0, 0.25, 0.5, 0.75, 1.0]
