@@ -77,7 +77,7 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
             try:
                 container.connection.backup(copy)
                 copy.execute(RECORD_END)
-                if copy.execute("pragma user_version").fetchone()[0] != READ[0]:
+                if copy.execute("pragma user_version").fetchone()[0] != READ[0]:  # files of that version have no mark
                     meta.put(copy, "log", str(Mark.of_copy()))
                 copy.commit()
                 copy.execute("pragma journal_mode = delete")

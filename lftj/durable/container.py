@@ -38,7 +38,7 @@ from scantree.locks import Lock
 # "lftj", and the version of the format of what is in the tables.
 APPLICATION, FORMAT = 0x6C66746A, 4
 # The versions that are read, and become this one when they are written to; in files of version 2 the end of the log is
-# recorded with every entry, and those of versions before 4 have no key orders of some of the columns only.
+# recorded with every entry, and those of versions before 4 have no narrow key orders.
 READ = range(2, FORMAT + 1)
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 # Milliseconds that a statement waits for another process to end its own.
