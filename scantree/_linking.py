@@ -100,6 +100,11 @@ class Entry(JITCodeLibrary):
         """Once: numba optimises twice to drop reference counts, of which kernels have none."""
         for function, symbol in self._symbols.items():
             self._final_module.get_function(function).name = symbol
+        for function in self._final_module.functions:
+            # What nothing else can call is passed no more than it uses, and inlined where it is called once. All are:
+            # one that others could call would be taken for one of its name in another entry, which is called otherwise.
+            if function.linkage == llvm.Linkage.linkonce_odr and not function.is_declaration:
+                function.linkage = llvm.Linkage.internal
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
 

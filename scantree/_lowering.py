@@ -1,80 +1,26 @@
 """What parts become in LLVM's language, where numba's general way says more than kernels need.
 
-A third of what numba writes for kernels takes tuples of arrays apart to pass them, array by array and field by field,
-and puts them together again; another third is a copy of an array's fields for each element that is read or written.
-All of that LLVM removes, after numba wrote it and LLVM read it. So here a tuple of arrays is passed as it is, and an
-element is read or written by the address that numba would compute for it, from the few fields that say where it is.
+A third of what numba writes for kernels is a copy of an array's fields for each element that is read or written, which
+LLVM removes, after numba wrote it and LLVM read it. Here an element is read or written by its address, computed from
+the few fields that say where it is.
 
-The addresses are those of numba, negative indices included. Where indices are checked (`NUMBA_BOUNDSCHECK=1`), or are
-anything but integers, numba's own code is used.
+**An index counts from the front.** Of any number that may be negative numba asks whether it is, and adds the length: an
+addition and a choice before most reads of memory. Kernels have no such numbers, and do without. Where indices are
+checked (`NUMBA_BOUNDSCHECK=1`) a negative one is an `IndexError`, unlike numba's.
 """
 
 from __future__ import annotations
 
-import copy
 import operator
 from typing import Any, ClassVar
 
-from llvmlite.ir import Constant
 from numba.core import ir, types
-from numba.core.callconv import CPUCallConv
+from numba.core.cgutils import do_boundscheck
 from numba.core.compiler_machinery import register_pass
-from numba.core.cpu import CPUContext
-from numba.core.datamodel import ArgPacker
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
-from numba.core.types import BaseNamedTuple, BaseTuple  # type: ignore[attr-defined]
-from numba.np.arrayobj import fix_integer_index, load_item, store_item
-
-
-class _Whole:
-    """How a value is passed that is passed as it is: a data model, as far as arguments go."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def get_argument_type(self) -> Any:
-        """The type of the argument."""
-        return self._model.get_value_type()
-
-    def as_argument(self, builder: Any, value: Any) -> Any:
-        """The argument for `value`."""
-        return value
-
-    def from_argument(self, builder: Any, value: Any) -> Any:
-        """The value of an argument."""
-        return value
-
-
-class _Models:
-    """Data models by type, for arguments."""
-
-    def __init__(self, models: Any) -> None:
-        self._models = models
-
-    def lookup(self, kind: Any) -> Any:
-        """How values of type `kind` are passed. Functions of numba's own, which take no such tuples, see no change."""
-        model = self._models.lookup(kind)
-        arrays = isinstance(kind, BaseNamedTuple) and any(isinstance(part, types.Array) for part in kind)
-        return _Whole(model) if arrays else model
-
-
-class LoweringTarget(CPUContext):
-    """numba's target, with all that it knows, but for how arguments are passed."""
-
-    def __init__(self, shared: CPUContext) -> None:
-        self.__dict__ = copy.copy(shared.__dict__)
-        # Code of numba's that was compiled for itself passes arguments in its own way.
-        self.cached_internal_func: dict[Any, Any] = {}
-
-    @property
-    def call_conv(self) -> Any:
-        """How functions are called."""
-        return CPUCallConv(self)
-
-    def get_arg_packer(self, fe_args: Any) -> Any:
-        """How arguments of these types are passed."""
-        return ArgPacker(_Models(self.data_model_manager), fe_args)
+from numba.core.types import BaseTuple  # type: ignore[attr-defined]
+from numba.np.arrayobj import load_item, store_item
 
 
 class _Lower(Lower):
@@ -83,14 +29,13 @@ class _Lower(Lower):
     _signatures: ClassVar[dict[Any, Any]] = {}
 
     def _is_element(self, array: Any, index: Any) -> bool:
-        """Whether an index of this type names one element of such an array, unchecked."""
+        """Whether an index of this type names one element of such an array."""
         kinds = index.types if isinstance(index, BaseTuple) else (index,)
         return (
             isinstance(array, types.Array)
             and array.layout == "C"
             and array.ndim == len(kinds)
             and all(isinstance(kind, types.Integer) for kind in kinds)
-            and not self.context.enable_boundscheck
         )
 
     def _address(self, array: Any, value: Any, kind: Any, index: Any) -> Any:
@@ -99,18 +44,16 @@ class _Lower(Lower):
         at = value.type.elements
         data, shape = len(at) - 3, len(at) - 2
         kinds = kind.types if isinstance(kind, BaseTuple) else (kind,)
-        loc = None
+        place = None
         for axis, one in enumerate(kinds):
             part = builder.extract_value(index, axis) if isinstance(kind, BaseTuple) else index
-            size = None
-            if axis > 0 or one.signed:
-                size = builder.extract_value(value, [shape, axis])
-            if one.signed and isinstance(part, Constant) and part.constant >= 0:
-                part = self.context.cast(builder, part, one, types.intp)
-            else:
-                part = fix_integer_index(self.context, builder, one, part, size)
-            loc = part if loc is None else builder.add(builder.mul(loc, size), part)
-        return builder.gep(builder.extract_value(value, data), [loc])
+            part = self.context.cast(builder, part, one, types.intp)
+            if self.context.enable_boundscheck:
+                do_boundscheck(self.context, builder, part, builder.extract_value(value, [shape, axis]), axis)
+            if place is not None:
+                part = builder.add(builder.mul(place, builder.extract_value(value, [shape, axis])), part)
+            place = part
+        return builder.gep(builder.extract_value(value, data), [place])
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """`value[index]`."""

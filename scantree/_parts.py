@@ -34,7 +34,7 @@ from numba.core.untyped_passes import (
 )
 
 from scantree._linking import Part
-from scantree._lowering import KernelLowering, LoweringTarget
+from scantree._lowering import KernelLowering
 
 
 class _Typing(Context):
@@ -136,7 +136,7 @@ class PartCompiler(_FunctionCompiler):
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         flags = _Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        target = LoweringTarget(self.targetdescr.target_context)
+        target = self.targetdescr.target_context
         return compiler.compile_extra(
             _Typing(self.targetdescr.typing_context),
             target,

@@ -2,7 +2,8 @@
 
 Catches: machine code that is called by a name of the process that made it, which is another one's, or nobody's, in the
 next; an entry that is loaded without the shared one it calls; Ctrl-C that leaves the compiler in the middle of one;
-kernels that cannot be used, or are kept beside the source, where the cache cannot be written.
+kernels that cannot be used, or are kept beside the source, where the cache cannot be written; an index that counts from
+the end, which kernels do not have, and that only numba would see.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scantree._compile import Kernel
@@ -83,6 +85,60 @@ def test_they_are_compiled_where_the_cache_cannot_be_written(tmp_path: Path) -> 
     )
     assert done.stdout.startswith("20 compiling kernels, in each process (`lftj doctor` says why): 2 so far")
     assert list(tmp_path.glob("**/*.nbi")) == []
+
+
+@pytest.mark.jit_only
+def test_elements_are_where_numpy_has_them() -> None:
+    @kernel
+    def picked(line: Any, table: Any, block: Any, at: Any) -> int:
+        line[at[0]] += 1
+        table[1, at[1]] += line[2]
+        block[at[0], at[1], 1] = 7
+        return line[at[0]] + table[at[0], at[1]] + block[1, at[1], at[0]]
+
+    def arrays() -> tuple[Any, ...]:
+        return np.arange(3), np.arange(6, dtype=np.int32).reshape(2, 3), np.arange(12, dtype=np.int8).reshape(2, 3, 2)
+
+    for kind in (np.int8, np.int64, np.uint32):
+        made, expected = arrays(), arrays()
+        at = np.array([1, 2], kind)
+        assert picked(*made, at) == picked.py_func(*expected, at)  # type: ignore[attr-defined]
+        for one, other in zip(made, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.jit_only
+def test_an_index_counts_from_the_front_and_is_checked_to(tmp_path: Path) -> None:
+    source = """
+import numpy as np
+from scantree._jit import kernel
+
+@kernel
+def line(a, i):
+    return a[i]
+
+@kernel
+def table(a, i):
+    a[0, i] = 1
+    return 0
+
+for kernel, array in ((line, np.zeros(3, np.int64)), (table, np.zeros((2, 3), np.int64))):
+    for i in (-1, 0, 2, 3):
+        try:
+            kernel(array, i)
+        except IndexError:
+            print(i)
+"""
+    (tmp_path / "checked.py").write_text(source)
+    done = subprocess.run(
+        [sys.executable, "checked.py"],
+        cwd=tmp_path,
+        env=env(LFTJ_CACHE_DIR=str(tmp_path / "cache"), NUMBA_BOUNDSCHECK="1"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["-1", "3"] * 2
 
 
 @pytest.mark.jit_only
