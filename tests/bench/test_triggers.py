@@ -124,7 +124,7 @@ def test_figures_become_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         phase = {"events": 90, "of": 100, "per_second": 1234.0, "median_ms": 2.0, "p99_ms": 3.0}
         phases = dict.fromkeys(("inserts", "deletes", "fine", "batches", "ones", "single", "runs"), phase)
         return {
-            "status": "ok", **phases, "rows": 7, "bytes": 2**20, "strategies": {"q": "triggers"}, "ratio": 3.5,
+            "status": "ok", **phases, "rows": 7, "bytes": 2**20, "strategies": {"q": "triggers"}, "ratio": 3.5, "bound": 9.5,
             "duckdb": {"recompute_ms": 7.0, "take_in_ms": 1.0}, "event_us": 1.5, "ms": {"planner": 2.0, "delta": 1.0},
             "chosen": {"delta": 3}, "best": "delta", "one_row_us": 41.0, "one_row_cpu_us": 40.0, "one_row_p99_us": 50.0,
             "stream_us": 0.5, "fine_us": 0.75, "sizes": [10, 100], "event_us_": 0,
@@ -142,6 +142,7 @@ def test_figures_become_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     tables = {name: make() for name, make in report_triggers.TABLES.items()}
     assert "| q1 | triggers | 7 | **4,321** | – | 1,234 |" in tables["triggers-tpch"]
     assert "| q4 | triggers | 7 | – | – | 1,234 |" in tables["triggers-tpch"]
+    assert "| 3.50 | 9.50 |" in tables["triggers-tpch"]
     assert "below 500,000; below 100 times; 90% of the inserts" in tables["triggers-tpch"]
     assert "no / such query" in tables["triggers-tpch-small"]
     assert "41.0, 50.0 µs" in tables["triggers-join"]
