@@ -124,10 +124,10 @@ def test_figures_become_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         phase = {"events": 90, "of": 100, "per_second": 1234.0, "median_ms": 2.0, "p99_ms": 3.0}
         phases = dict.fromkeys(("inserts", "deletes", "fine", "batches", "ones", "single", "runs"), phase)
         return {
-            "status": "ok", **phases, "rows": 7, "bytes": 2**20, "strategies": {"q": "triggers"}, "ratio": 3.5, "bound": 9.5,
+            "status": "ok", **phases, "rows": 7, "bytes": 2**20, "strategies": {"q": "triggers"}, "ratio": 3.5,
             "duckdb": {"recompute_ms": 7.0, "take_in_ms": 1.0}, "event_us": 1.5, "ms": {"planner": 2.0, "delta": 1.0},
             "chosen": {"delta": 3}, "best": "delta", "one_row_us": 41.0, "one_row_cpu_us": 40.0, "one_row_p99_us": 50.0,
-            "stream_us": 0.5, "fine_us": 0.75, "sizes": [10, 100], "event_us_": 0,
+            "stream_us": 0.5, "fine_us": 0.75, "sizes": [10, 100], "event_us_": 0, "bound": 9.5,
             "declared": {"inserts": {**phase, "per_second": 4321.0}} if asked.get("query") != "q4" else {},
             **({"event_us": [1.0, 2.0], "bytes": [1, 2], "slope": 0.3} if "sizes" in asked else {}),
         }  # fmt: skip
