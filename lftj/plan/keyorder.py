@@ -251,7 +251,7 @@ class OrderSearch:
         while beam and self.matches.all & ~beam[0].bound:
             ranked = [
                 # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
-                (p.cost + self._left(partial) * p.rows[-1] if many else p.cost, p.places, p)
+                (p.cost + self._left(partial) * p.rows[-1] if many else p.cost + self._sure(p), p.places, p)
                 for partial in beam
                 for v in self._next(partial, many, head_first)
                 if (not built or self._along_built(partial, v)) and (p := self.bind_twins(partial, v))
@@ -259,6 +259,15 @@ class OrderSearch:
             grown = [p for _, _, p in sorted(ranked, key=itemgetter(0, 1))]
             beam = list(_varied(grown, len(self.names) > CROWDED)) if many else grown[:BEAM]
         return beam
+
+    def _sure(self, partial: _Partial) -> float:
+        """What key orders cost at least that would have to be built however `partial` goes on, in a large round.
+
+        One is kept for all later rounds, which outweighs what a beginning is dearer by that needs none.
+        """
+        if self.large is None:
+            return 0.0
+        return sum(map(self._building, {name for name, _ in self._unbuilt(partial.order)}))
 
     def _left(self, partial: _Partial) -> int:
         """How many variables are left, twins being one."""
@@ -446,16 +455,7 @@ class OrderSearch:
 
     def _finish(self, partial: _Partial) -> float:
         """Cost of the key orders that would have to be built, and of the output."""
-        place = {v: i for i, v in enumerate(partial.order)}
-        needed: dict[tuple[str, tuple[int, ...]], float] = {}
-        for atom in (*self.body.atoms, *self.body.negated):
-            held = (c for c, v in enumerate(atom.columns) if v is not None)
-            columns = tuple(sorted(held, key=lambda c: place[atom.columns[c] or ""]))
-            if not self._is_built(atom.predicate, columns):
-                statistics = self.statistics[atom.predicate]
-                once, each = (AGAIN, SHARED) if statistics.fleeting else (0.0, self.sort)
-                needed[atom.predicate, columns] = once + each * statistics.rows
-        cost = sum(needed.values())
+        cost = sum([self._building(name) for name, _ in set(self._unbuilt(partial.order))])
         if not self.counting and partial.rows:
             head = self.body.head_variables
             prefix = 0
@@ -466,6 +466,21 @@ class OrderSearch:
                 return cost if self._once(partial.order) else cost + self.large.again * partial.rows[-1]
             cost += (EMIT if in_order else DEDUPE) * partial.rows[-1]
         return cost
+
+    def _unbuilt(self, order: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """The relation and the columns, as `order` binds them, of atoms for which no key order is built."""
+        place = {v: i for i, v in enumerate(order)}
+        for atom in (*self.body.atoms, *self.body.negated):
+            bound = (c for c, v in enumerate(atom.columns) if v in place)
+            columns = tuple(sorted(bound, key=lambda c: place[atom.columns[c] or ""]))
+            if not self._is_built(atom.predicate, columns):
+                yield atom.predicate, columns
+
+    def _building(self, predicate: str) -> float:
+        """What one more key order of a relation costs."""
+        statistics = self.statistics[predicate]
+        once, each = (AGAIN, SHARED) if statistics.fleeting else (0.0, self.sort)
+        return once + each * statistics.rows
 
     def _once(self, order: tuple[str, ...]) -> bool:
         """Whether heads that were met before are passed over: the variable before the last is not the head's."""
