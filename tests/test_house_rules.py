@@ -229,6 +229,19 @@ def test_kernels_are_documented() -> None:
     assert wrong == []
 
 
+def test_kernels_count_from_the_front() -> None:
+    """An index below 0 is before an array (scantree/_lowering.py); of a tuple, as `shape` is, it is the last one."""
+    wrong = []
+    for path in PRODUCT:
+        for node in (node for function in functions(path) if is_kernel(function) for node in ast.walk(function)):
+            if not isinstance(node, ast.Subscript) or ast.unparse(node.value).endswith(".shape"):
+                continue
+            indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if any(isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) for index in indices):
+                wrong.append(f"{relative(path)}:{node.lineno} {ast.unparse(node)}")
+    assert wrong == []
+
+
 def test_all_but_kernels_is_annotated() -> None:
     """mypy is lenient in files with kernels (their types are dtypes and shapes); this is not."""
     wrong = []
