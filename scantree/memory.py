@@ -54,9 +54,10 @@ TOP, LIMIT, USED, MOST, EASY, FREE = 0, 1, 2, 3, 4, 8
 _LARGE_FROM = 1 << 20
 CLASSES = LARGE + 64
 # Columns of the versions that are dropped together, how many are in a call at most, and how many wait for one before an
-# update has it made. Whoever needs room for more than an update of few rows does not wait.
+# update has it made. Whoever needs room for more than an update of few rows does not wait, nor does an update of `MANY`
+# changes: their pages are written sooner than memory that was never used.
 ROOT, PACKED = 0, 1
-AT_ONCE, TOGETHER = 64, 8
+AT_ONCE, TOGETHER, MANY = 64, 8, 256
 
 Words = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]

@@ -306,7 +306,7 @@ class Version(Reading):
                 made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, arena.crew)
                 if made:
                     return self if made == self.root else Version(store, made)
-            if len(arena.gone) >= _memory.TOGETHER:
+            if len(arena.gone) >= (_memory.TOGETHER if m < _memory.MANY else 1):
                 arena.collect()
             prepared = store._prepared or store.prepare(m, 0)
             # Whoever is interrupted before the kernel begins must not take what the last one made for its own.

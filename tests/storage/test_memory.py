@@ -67,6 +67,18 @@ def test_versions_of_small_updates_wait_for_few_others() -> None:
     check_arena(arena, [version])
 
 
+def test_a_large_update_has_the_pages_of_the_version_before_the_last() -> None:
+    """They waited for others, and large updates went through memory that the system had to back first."""
+    arena = Arena()
+    current = run_of(Store(arena, 1, page_rows=8, dir_rows=16), 0, 4_000)
+    used = []
+    for i in range(24):
+        rows = np.arange(i % 2, 4_000, 13)[None]
+        current, _ = current.update(rows, np.full(rows.shape[1], -1 if i % 4 < 2 else 1, np.int8))
+        used.append(arena.ever_used)
+    assert used[-1] < 1.1 * used[0]
+
+
 def test_dropped_versions_make_room_for_new_ones() -> None:
     arena = Arena()
     store = Store(arena, 2, page_rows=8, dir_rows=8)
