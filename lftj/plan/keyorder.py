@@ -35,7 +35,7 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
 
-from lftj.plan.body import Body
+from lftj.plan.body import Atom, Body
 from lftj.plan.matches import NOTHING, Matches, Matching, first_hit
 from lftj.plan.statistics import Statistics
 
@@ -136,6 +136,8 @@ class OrderSearch:
         # What large rounds are charged was fitted with every atom by itself.
         looked = body.negated[:-1] if own else body.negated
         self.matches = Matches(body, statistics, looked, shared=large is None, given=given)
+        # What is read in a key order.
+        self.placed = (*body.atoms, *body.negated)
         self.names = self.matches.names
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.head = self.matches.mask(body.head_variables)
@@ -251,7 +253,7 @@ class OrderSearch:
         while beam and self.matches.all & ~beam[0].bound:
             ranked = [
                 # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
-                (p.cost + self._left(partial) * p.rows[-1] if many else p.cost + self._sure(p), p.places, p)
+                (p.cost + self._sure(p) + (self._left(partial) * p.rows[-1] if many else 0.0), p.places, p)
                 for partial in beam
                 for v in self._next(partial, many, head_first)
                 if (not built or self._along_built(partial, v)) and (p := self.bind_twins(partial, v))
@@ -267,7 +269,7 @@ class OrderSearch:
         """
         if self.large is None:
             return 0.0
-        return sum(map(self._building, {name for name, _ in self._unbuilt(partial.order)}))
+        return sum(map(self._building, {name for name, _ in self._unbuilt(partial.order, self.placed)}))
 
     def _left(self, partial: _Partial) -> int:
         """How many variables are left, twins being one."""
@@ -275,14 +277,8 @@ class OrderSearch:
 
     def _along_built(self, partial: _Partial, v: str) -> bool:
         """Whether key orders that are built have the columns of each atom in the order of `partial` with `v` next."""
-        place = {u: i for i, u in enumerate((*partial.order, v))}
-        for atom in (*self.body.atoms, *self.body.negated):
-            if v in atom.columns:
-                bound = [c for c, u in enumerate(atom.columns) if u in place]
-                columns = tuple(sorted(bound, key=lambda c: place[atom.columns[c] or ""]))
-                if not self._is_built(atom.predicate, columns):
-                    return False
-        return True
+        concerned = [atom for atom in self.placed if v in atom.columns]
+        return next(self._unbuilt((*partial.order, v), concerned), None) is None
 
     def _is_built(self, predicate: str, columns: tuple[int, ...]) -> bool:
         """Whether a key order that begins with these columns is built."""
@@ -455,7 +451,7 @@ class OrderSearch:
 
     def _finish(self, partial: _Partial) -> float:
         """Cost of the key orders that would have to be built, and of the output."""
-        cost = sum([self._building(name) for name, _ in set(self._unbuilt(partial.order))])
+        cost = sum([self._building(name) for name, _ in set(self._unbuilt(partial.order, self.placed))])
         if not self.counting and partial.rows:
             head = self.body.head_variables
             prefix = 0
@@ -467,10 +463,10 @@ class OrderSearch:
             cost += (EMIT if in_order else DEDUPE) * partial.rows[-1]
         return cost
 
-    def _unbuilt(self, order: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """The relation and the columns, as `order` binds them, of atoms for which no key order is built."""
+    def _unbuilt(self, order: Sequence[str], atoms: Iterable[Atom]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Of `atoms`, the relation and the columns, as `order` binds them, where no key order begins with these."""
         place = {v: i for i, v in enumerate(order)}
-        for atom in (*self.body.atoms, *self.body.negated):
+        for atom in atoms:
             bound = (c for c, v in enumerate(atom.columns) if v in place)
             columns = tuple(sorted(bound, key=lambda c: place[atom.columns[c] or ""]))
             if not self._is_built(atom.predicate, columns):
