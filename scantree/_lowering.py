@@ -1,6 +1,6 @@
 """What parts become in LLVM's language, where numba's general way says more than kernels need.
 
-A third of what numba writes for kernels is a copy of an array's fields for each element that is read or written, which
+Much of what numba writes for kernels is a copy of an array's fields for each element that is read or written, which
 LLVM removes, after numba wrote it and LLVM read it. Here an element is read or written by its address, computed from
 the few fields that say where it is.
 

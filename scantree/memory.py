@@ -55,7 +55,7 @@ _LARGE_FROM = 1 << 20
 CLASSES = LARGE + 64
 # Columns of the versions that are dropped together, how many are in a call at most, and how many wait for one before an
 # update has it made. Whoever needs room for more than an update of few rows does not wait, nor does an update of `MANY`
-# changes: their pages are written sooner than memory that was never used.
+# changes, which would write in memory that the system has to back first.
 ROOT, PACKED = 0, 1
 AT_ONCE, TOGETHER, MANY = 64, 8, 256
 
